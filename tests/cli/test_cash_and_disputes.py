@@ -276,7 +276,7 @@ def test_name_that_is_a_way_elsewhere_is_one_name(desk, cli):
 
 def test_renter_disputes_a_job(desk, cli):
     desk.answers[f"POST /jobs/{JOB}/dispute"] = (201, DISPUTE)
-    assert "about 12.5 credits" in cli("dispute", JOB, "--reason", "the output is empty").err
+    assert "for 12.5 credits" in cli("dispute", JOB, "--reason", "the output is empty").err
     assert desk.asked == [(f"POST /jobs/{JOB}/dispute", {"reason": "the output is empty"})]
     assert cli("dispute", JOB).code == 2
     assert cli("dispute", "--reason", "what").code == 2
@@ -284,7 +284,7 @@ def test_renter_disputes_a_job(desk, cli):
     assert "partial" in cli("dispute").text
     assert json.loads(cli("dispute", "--json").text)["items"][0]["id"] == "dispute_1"
     desk.answers["GET /disputes"] = {"items": []}
-    assert "You dispute nothing." in cli("dispute").err
+    assert "You have no disputes." in cli("dispute").err
 
 
 def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):

@@ -225,7 +225,7 @@ def test_why_counts_gates_and_suggests(hub, cli):
         ],
     }
     text = cli("why", "last").text
-    for part in ("None of the 2", "gpu", "-2", "3 slices would be served before", "→ gpu: rtx-3090"):
+    for part in ("None of the 2", "gpu", "-2", "3 slices will start before", "→ gpu: rtx-3090"):
         assert part in text
     assert f"Nearest: {hub.nodes[0]['name']} (gpu); node_of_somebody_else (price)" in text
     assert json.loads(cli("why", "last", "--json").out)["summary"].startswith("None")

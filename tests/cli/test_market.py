@@ -32,8 +32,8 @@ def test_nothing_for_rent_is_said_and_what_only_pretends_too(cli, hub):
     hub.market.simulated = 20
     result = cli("offers", "gpu=h100")
     assert result.code == 0
-    assert "Nothing is for rent that passes the filter." in result.err
-    assert "20 more only pretend: computepool offers simulated=true" in result.err
+    assert "Nothing for rent matches the filter." in result.err
+    assert "20 simulated offers are hidden. Show them: computepool offers simulated=true" in result.err
 
 
 def test_a_wrong_filter_is_told_with_what_is_meant(cli, hub):
@@ -137,7 +137,7 @@ def test_senseless_prices_are_refused_before_anything_is_sent(cli, hub, words, s
 def test_plan_shows_the_price_now_and_the_most(cli, hub):
     hub.nodes, hub.nodes_online, hub.market.quote = [], 3, quote(slices=4, at_most_micros=152 * CREDIT)
     result = cli("run", "-y", "--slices", "4", "--max-price", "38", "--", "true")
-    assert "30 credits/h now, at most 38; 152 in all, at the most" in result.err
+    assert "30 credits/h now, at most 38; at most 152 in all" in result.err
     assert hub.market.asked[0]["max_price"] in (38, "38")
 
 
@@ -146,7 +146,7 @@ def test_plan_says_that_a_budget_is_too_small_to_begin(cli, hub, tmp_path):
     spec = tmp_path / "job.yaml"
     spec.write_text("run: 'true'\nbudget: 601\nmax_runtime: 2m\n")
     hub.market.quote = quote(price_micros=36_000 * CREDIT, begin_micros=1200 * CREDIT, at_most_micros=601 * CREDIT)
-    said = "Its budget of 601 is too small for it to begin at the price of now: 1,200 have to be set aside."
+    said = "The budget of 601 is too small to begin at the current price: 1,200 must be reserved."
     said += " Raise `budget`, or set `max_runtime` to 1m or less."
     assert said in " ".join(cli("run", "-y", str(spec)).err.split())
     hub.market.quote = quote(price_micros=36_000 * CREDIT, begin_micros=601 * CREDIT, at_most_micros=601 * CREDIT)
@@ -161,7 +161,7 @@ def test_plan_says_what_is_free(cli, hub):
 
 def test_plan_says_that_no_node_would_do(cli, hub):
     hub.nodes_online, hub.market.quote = 3, quote(price_micros=None, elsewhere_micros=None, ceiling_micros=75 * CREDIT)
-    assert "no node would do now (at most 75 credits/h)" in cli("run", "-y", "--", "true").err
+    assert "no node can run it now (at most 75 credits/h)" in cli("run", "-y", "--", "true").err
 
 
 def test_a_hub_that_cannot_quote_is_no_trouble(cli, hub):

@@ -93,7 +93,7 @@ def test_exit_code_is_the_jobs_own_or_says_whose_doing_it_was(hub, cli, end, cod
         ("host", "Run it again: computepool retry", "change `budget`"),
         (
             "budget",
-            "first change `budget`, `max_price` or `max_runtime` in its spec, or get credits",
+            "change `budget`, `max_price` or `max_runtime` in its spec, or get credits",
             "computepool retry",
         ),
     ],
@@ -358,8 +358,8 @@ def test_flags_go_over_the_file(hub, cli, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["run"], 2, "What is to be run?"),
-        (["run", "--"], 2, "What is to be run?"),
+        (["run"], 2, "Nothing to run was given."),
+        (["run", "--"], 2, "Nothing to run was given."),
         (["run", "python3", "x.py"], 2, "computepool run -- python3 x.py"),
         (["run", "missing.py"], 2, "no file missing.py"),
         (["run", "missing.yaml"], 2, "no file missing.yaml"),
@@ -483,7 +483,7 @@ def test_plan_says_what_a_slice_is_given(hub, cli, words, said):
 
 def test_plan_says_that_a_slice_gets_the_lower_end_of_a_range(hub, cli):
     told = cli("run", "--cpus", "1..2", "--memory", "..8GB", "--", "x").err
-    assert "note: of a range a slice gets the lower end, never more (cpus, memory)" in told
+    assert "note: for a range, a slice gets only the lower end (cpus, memory)" in told
     assert "lower end" not in cli("run", "--cpus", "2..2", "--memory", "8GB+", "--", "x").err
 
 
@@ -542,7 +542,7 @@ def test_silent_pipe_is_not_waited_for(hub, tmp_path):
     os.close(read)
     os.close(write)
     assert (done.returncode, spec_of(hub)["run"]) == (0, ["true"])
-    assert b"standard input is open and silent" in done.stderr
+    assert b"nothing came on standard input" in done.stderr
 
 
 def test_file_that_somebody_has_begun_to_read_is_left_to_them(hub, tmp_path):

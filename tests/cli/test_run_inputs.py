@@ -125,8 +125,11 @@ def test_most_files_of_a_pattern_are_as_many_as_a_spec_takes():
         (["--input", "a=train.csv", "--input", "a/b=train.csv"], "a is an input too"),
         (["--input", "a=https://x.org/a"], "no SHA-256 digest"),
         (["--input", f"a=http://x.org/a#sha256:{SHA}"], "not an https URL"),
-        (["--workdir", ".", "--input", "folder=train.csv"], "folder is a folder, and an input has that path"),
-        (["--workdir", ".", "--input", "train.csv/x=train.csv"], "train.csv is a file, and the input"),
+        (["--workdir", ".", "--input", "folder=train.csv"], "An input has the path folder, but folder is a folder"),
+        (
+            ["--workdir", ".", "--input", "train.csv/x=train.csv"],
+            "train.csv/x cannot be below train.csv, which is a file",
+        ),
     ],
 )
 def test_wrong_inputs_are_told_before_anything_is_sent(hub, cli, words, said):
@@ -144,4 +147,4 @@ def test_script_and_input_of_the_same_name_are_refused(hub, cli):
     Path("main.py").write_text("print(1)")
     result = cli("run", "--input", "main.py=main.py", "main.py")
     assert (result.code, hub.jobs) == (2, {})
-    assert "main.py is the script, and an input too" in result.err
+    assert "main.py is both the script and an input" in result.err

@@ -86,14 +86,14 @@ def make_old(pool: Pool, table, column, row_id):
 
 def test_files_are_listed_with_what_is_used_of_the_storage(alice):
     shown = alice("artifacts", "list")
-    assert "Stored with logs: 0 B of 20 GB, 0 of 100000 files and logs." in shown
+    assert "Stored: 0 B of 20 GB, 0 of 100000 files and logs." in shown
     first, second = alice.upload(b"a bundle"), alice.upload(b"an input", "input")
     shown = alice("artifacts", "list")
     assert first in shown
     assert second in shown
-    assert "Stored with logs: 16 B of 20 GB, 2 of 100000 files and logs." in shown
-    assert "Today: 16 B of 1 GB, until you have bought credits." in shown
-    assert "Cost: 0 credits a day; 10 B are free, then 0.5 credits for a GB and day." in shown
+    assert "Stored: 16 B of 20 GB, 2 of 100000 files and logs." in shown
+    assert "Uploaded today: 16 B of 1 GB. This limit ends when you buy credits." in shown
+    assert "Cost: 0 credits a day; 10 B are free, then 0.5 credits per GB and day." in shown
     assert second not in alice("artifacts", "list", "--kind", "bundle")
     shown = alice("artifacts", "list", "-n", "1")
     assert first not in shown
@@ -144,7 +144,7 @@ def test_prune_deletes_what_is_old_and_nothing_else(alice, pool):
         alice("cancel", job_id)
     with Client(home=alice.home) as client:
         waiting = client.submit({"run": ["true"]}, bundle=needed)
-    assert "Nothing is that old." in alice("prune", "--older-than", "30d")
+    assert "Nothing is older than 30d." in alice("prune", "--older-than", "30d")
     make_old(pool, "jobs", "finished_at", jobs[0])
     for artifact_id in (old, needed):
         make_old(pool, "artifacts", "stored_at", artifact_id)
@@ -202,7 +202,7 @@ def test_unpaid_storage_is_told_with_the_day_from_which_uploads_are_refused():
     costs = {"price_micros": 10_000, "free_bytes": 5 << 30, "cost_micros_per_day": 20_000, "unpaid_micros": 40_000}
     days = {"unpaid_since": "2026-03-01", "refused_from": "2026-03-08"}
     lines = _usage_lines(usage | costs | days)
-    assert lines[1] == "Cost: 0.02 credits a day; 5 GB are free, then 0.01 credits for a GB and day."
+    assert lines[1] == "Cost: 0.02 credits a day; 5 GB are free, then 0.01 credits per GB and day."
     assert lines[2] == (
         "Unpaid since 2026-03-01: 0.04 credits. From 2026-03-08 on, uploads and new jobs are refused until it is paid."
     )

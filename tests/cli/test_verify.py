@@ -36,8 +36,8 @@ def test_honest_job_verifies(hub, cli, job):
     result = cli("verify", "last")
     assert result.code == 0
     assert "WRONG" not in result.text
-    assert "✓ the record holds: 1 receipt" in result.err
-    assert "Outputs were not looked at" in result.err
+    assert "✓ verified: 1 receipt" in result.err
+    assert "Outputs were not checked" in result.err
     document = json.loads(cli("verify", "last", "--json").out)
     assert document["verified"] is True
     assert {check["check"] for check in document["checks"]} >= {"hub signature", "node signature", "log"}
@@ -105,8 +105,8 @@ def test_saved_proof_verifies_without_any_hub(hub, cli, job):
     hub.stop()
     result = cli("verify", "proof.json", "-o", "out")
     assert result.code == 0
-    assert "Logs were not looked at" in result.err
-    assert "Outputs were not looked at" not in result.err
+    assert "Logs were not checked" in result.err
+    assert "Outputs were not checked" not in result.err
     Path("out/b/c.txt").unlink()
     assert cli("verify", "proof.json", "-o", "out").code == 1
 

@@ -193,7 +193,7 @@ def test_job_and_its_reader_go_on_while_the_hub_is_away(pool, tmp_path):
 
     pool.kill_hub()
     time.sleep(absence)
-    pool.until(lambda: "The hub is away" in reader.shown, "the reader tells that the hub is away")
+    pool.until(lambda: "The hub does not answer" in reader.shown, "the reader tells that the hub is away")
     status = agent.status()
     assert status is not None
     assert [attempt["state"] for attempt in status["attempts"]] == ["running"]

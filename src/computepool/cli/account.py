@@ -30,14 +30,16 @@ CLI_TOKEN_DAYS = 366
 
 @click.command(epilog="Examples: computepool login https://pool.example.org · login https://192.0.2.7:8000#sha256:…")
 @click.argument("address", metavar="URL")
-@click.option("--token", metavar="TOKEN", help="A personal token, for machines; - reads it from standard input.")
+@click.option(
+    "--token", metavar="TOKEN", help="A personal token, for CI and other programs; - reads it from standard input."
+)
 @insecure_option
 @home_option
 def login(address: str, token: str | None) -> None:
     """Sign in to a hub: in a browser with a short code, or with --token.
 
-    A hub with a certificate of its own is named with its fingerprint, as `up --host` prints it: URL#sha256:…. It is
-    kept with the sign-in, and no other certificate is accepted from then on.
+    If the hub has a certificate of its own, add its fingerprint: URL#sha256:…, as `up --host` prints it. Later commands
+    then accept only this certificate.
     """
     from computepool.client.config import Credentials, find_target, save_credentials
     from computepool.client.pool import Pool
@@ -206,24 +208,30 @@ def signing_key_text(home: "Path") -> str:
 
 @click.group(epilog="Example: computepool token create ci --scope jobs:write --days 30")
 def token() -> None:
-    """Personal access tokens, for machines and programs."""
+    """Personal access tokens, for CI and other programs."""
 
 
 @token.command("create", epilog="Example: computepool token create ci --scope jobs:read --scope jobs:write")
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="What it may do; default: all that you may.")
-@click.option("--days", type=click.IntRange(1, 366), help="How long it is good.  [default: 90]")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="SCOPE",
+    help="What the token may do; may be repeated.  [default: everything that you may]",
+)
+@click.option("--days", type=click.IntRange(1, 366), help="Days until the token expires.  [default: 90]")
 @json_option
 @pool_options
 def create_token(name: str, scopes: tuple[str, ...], days: int | None, as_json: bool) -> None:
-    """Make a token. It is shown this once."""
+    """Make a token. It is shown only once."""
     with open_pool() as pool:
         made = pool.create_token(name, scopes=scopes, expires_in_days=days)
     if as_json:
         print_json(made)
         return
     click.echo(clean(made["token"]))
-    tell("Keep it now: it is not shown again.", dim=True)
+    tell("Copy it now: it is not shown again.", dim=True)
 
 
 @token.command("list", epilog="Example: computepool token list")

@@ -150,7 +150,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: computepool run -- python3 -c 'print(6*7)'",
 )
-@click.option("--home", metavar="DIR", help="Folder of this pool's state and sign-in. [COMPUTEPOOL_HOME]")
+@click.option("--home", metavar="DIR", help="Folder for state and sign-in. [COMPUTEPOOL_HOME]")
 @click.option("--url", metavar="URL", help="The hub to talk to. [COMPUTEPOOL_URL]")
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
 @click.pass_context

@@ -203,7 +203,9 @@ class Attachment:
 
     def _tell_state(self) -> None:
         if self._away:
-            self._say("the hub does not answer; the job goes on, and its log when the hub is back", urgent=True)
+            self._say(
+                "the hub does not answer; the job continues, and its log resumes when the hub is back", urgent=True
+            )
         elif self._canceling:
             self._say("canceling …", urgent=True)
         elif self._job.state == "queued":
@@ -301,7 +303,7 @@ def _what_for(answer: "Why") -> str:
 def _ask_cancel_or_detach(job: "Job") -> str:
     """c, d, or nothing to go on."""
     tell(f"\n{clean(job.name or job.id)} is {job.state}.", bold=True)
-    sys.stderr.write("[c]ancel it, [d]etach and leave it running, or Enter to go on? ")
+    sys.stderr.write("[c]ancel it, [d]etach and leave it running, or Enter to keep following? ")
     sys.stderr.flush()
     # Not through readline or stdout: that is the job's.
     line = os.read(sys.stdin.fileno(), 100)
@@ -359,10 +361,10 @@ def tell_end(job: "Job", cost: str = "") -> None:
     tell(" ".join(clean(part) for part in parts if part), fg=color)
     tell_failures(job)
     if job.state == "failed" and job.verdict == "budget":
-        change = "first change `budget`, `max_price` or `max_runtime` in its spec, or get credits (computepool wallet)"
-        tell(f"  Run again as it is, it may end the same: {change}", dim=True)
+        change = "change `budget`, `max_price` or `max_runtime` in its spec, or get credits: computepool wallet"
+        tell(f"  Before you run it again, {change}", dim=True)
     elif job.state == "failed" and job.verdict in POOLS_DOING:
-        tell(f"  That was not the job's doing. Run it again: computepool retry {job.id}", dim=True)
+        tell(f"  The job itself did not fail. Run it again: computepool retry {job.id}", dim=True)
 
 
 def _notes(job: "Job") -> list[str]:
@@ -410,11 +412,11 @@ def attach(pool: "Pool", job: "Job", *, as_json: bool, raw: bool, after: "Callab
     try:
         attached = Attachment(pool, job, sink, quiet=as_json).follow()
     except BrokenPipeError:
-        tell(f"Nobody reads the output any more; {job.id} goes on: computepool logs -f {job.id}", dim=True)
+        tell(f"The output was closed. {job.id} keeps running: computepool logs -f {job.id}", dim=True)
         raise
     last = attached.job
     if attached.detached:
-        tell(f"Detached. {last.id} goes on: computepool logs -f {last.id}")
+        tell(f"Detached. {last.id} keeps running: computepool logs -f {last.id}")
         return 0
     if last.is_final:
         after(last)

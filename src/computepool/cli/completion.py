@@ -84,6 +84,6 @@ def completion(shell: str | None) -> None:
     name = shell or Path(os.environ.get("SHELL", "")).name
     found = get_completion_class(name)
     if found is None or name not in SHELLS:
-        raise CliError(f"Completion for the shell {name!r} is not known.", f"Name one of {', '.join(SHELLS)}.", USAGE)
+        raise CliError(f"There is no completion for the shell {name!r}.", f"Use one of {', '.join(SHELLS)}.", USAGE)
     made = found(cli, {}, "computepool", VARIABLE)
     click.echo(made.source_template % made.source_vars())

@@ -12,21 +12,21 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 
 @click.command(epilog="Example: computepool dispute last --reason 'the output is empty'")
 @click.argument("job", metavar="[JOB]", required=False, type=JOB)
-@click.option("--reason", metavar="TEXT", help="What was wrong with it.")
+@click.option("--reason", metavar="TEXT", help="What was wrong with the job.")
 @json_option
 @pool_options
 def dispute(job: str | None, reason: str | None, as_json: bool) -> None:
-    """Say that a finished job was not worth what it cost. An operator looks at it.
+    """Ask for credits back for a finished job. An operator decides.
 
-    Without JOB: list your disputes, and what came of them.
+    Without JOB: list your disputes and their outcomes.
     """
     if job is None:
         if reason is not None:
-            raise CliError("Which job?", "computepool dispute JOB --reason TEXT", USAGE)
+            raise CliError("--reason needs a job.", "computepool dispute JOB --reason TEXT", USAGE)
         _list_own(as_json)
         return
     if reason is None:
-        raise CliError("What was wrong with it?", "Say so with --reason TEXT.", USAGE)
+        raise CliError("A dispute needs a reason.", "computepool dispute JOB --reason TEXT", USAGE)
     with open_pool() as pool:
         made = pool.disputes.open(pool.find_job(job), reason)
     if as_json:
@@ -34,8 +34,8 @@ def dispute(job: str | None, reason: str | None, as_json: bool) -> None:
         return
     from computepool.cli.display import in_credits
 
-    tell(f"{clean(made['id'])} is open, about {in_credits(made['micros'])}. An operator will look at it.")
-    tell("What comes of it: computepool dispute", dim=True)
+    tell(f"{clean(made['id'])} is open, for {in_credits(made['micros'])}. An operator will decide.")
+    tell("To see the outcome: computepool dispute", dim=True)
 
 
 def _list_own(as_json: bool) -> None:
@@ -45,7 +45,7 @@ def _list_own(as_json: bool) -> None:
         print_json({"items": items})
         return
     if not items:
-        tell("You dispute nothing.", dim=True)
+        tell("You have no disputes.", dim=True)
         return
     from computepool.cli.display import ago, credits, print_table
 

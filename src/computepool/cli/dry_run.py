@@ -63,7 +63,7 @@ def _show_price(quote: Mapping[str, Any]) -> None:
 def _show_begin(quote: Mapping[str, Any]) -> None:
     begin = quote["begin"]
     click.echo("Start")
-    click.echo(f"  {clean(quote['start'] or begin['reason'] or 'It could begin now.')}")
+    click.echo(f"  {clean(quote['start'] or begin['reason'] or 'It can start now.')}")
     if quote["start"] is None and quote["summary"] != begin["reason"]:
         click.echo(f"  {clean(quote['summary'])}")
     for gate in quote["gates"]:

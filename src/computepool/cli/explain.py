@@ -25,15 +25,15 @@ KINDS = {
     "--as",
     "view",
     type=click.Choice(["renter", "host"]),
-    help="Whose side; by default yours; the renter's for admins who are neither.",
+    help="Show the renter's or the host's side.  [default: your own; for other admins, the renter's]",
 )
 @json_option
 @pool_options
 def explain(job: str, view: str | None, as_json: bool) -> None:
     """Say where every credit of a job went: rate, seconds, cost, fee, and what the host earned.
 
-    JOB is an id, the beginning of one, a name or `last`. As a host, write the whole id of a job that ran on a machine
-    of yours: `computepool wallet entries` has it.
+    JOB is an id, the beginning of one, a name or `last`. As a host, give the complete id of a job that ran on your
+    machine: `computepool wallet entries` shows it.
     """
     with open_pool() as pool:
         document = pool.wallet.explain(pool.find_job(job), view=view)

@@ -70,14 +70,14 @@ def output_dir_option(function: F) -> F:
         "folder",
         type=click.Path(path_type=Path),
         metavar="DIR",
-        help="Where outputs are put.  [default: outputs/NAME-ID]",
+        help="Folder for the outputs.  [default: outputs/NAME-ID]",
     )(function)
 
 
 @click.command(
     epilog="Example: computepool get last -o results",
-    help="Download a job's outputs, check their digests, and go on where an earlier download stopped. "
-    f"With several slices each lands under its number. {JOB_HELP}",
+    help="Download a job's outputs and check their digests. Resumes where an earlier download stopped. "
+    f"With several slices, each has a folder with its number. {JOB_HELP}",
 )
 @click.argument("job", metavar="JOB", type=JOB)
 @output_dir_option

@@ -34,7 +34,7 @@ def history(node_name: str, since: str, as_json: bool) -> None:
         return
     rows = [_row(column) for column in document.get("columns", [])]
     if not rows:
-        tell("Nothing was recorded in this time. A machine tells its load about once a minute.", dim=True)
+        tell("Nothing was recorded in this time. A machine reports its load about once a minute.", dim=True)
         return
     from computepool.cli.display import print_table, spoken
 

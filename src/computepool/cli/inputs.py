@@ -128,7 +128,9 @@ def not_packed(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
     for path in paths:
         above = next((p for p in reversed(Path(path).parents) if (folder / p).is_file()), None)
         if above is not None:
-            raise CliError(f"{folder / above} is a file, and the input {path} is below it.", "Choose another path.", 2)
+            raise CliError(
+                f"The input {path} cannot be below {folder / above}, which is a file.", "Choose another path.", 2
+            )
         if (folder / path).is_dir():
-            raise CliError(f"{folder / path} is a folder, and an input has that path.", "Choose another path.", 2)
+            raise CliError(f"An input has the path {path}, but {folder / path} is a folder.", "Choose another path.", 2)
     return tuple("/" + literal_pattern(path) for path in paths)

@@ -26,13 +26,15 @@ ASKED_LIMIT = 20
 
 
 @click.command(epilog="Examples: computepool ps -a --limit 20 · computepool ps --state failed --since 7d")
-@click.option("-a", "--all", "everything", is_flag=True, help="Finished jobs too.")
-@click.option("--state", "states", multiple=True, type=click.Choice(JOB_STATES), help="Only those; may be repeated.")
-@click.option("--name", metavar="TEXT", help="Only those with this in their name.")
-@click.option("--since", metavar="TIME", help="Only those submitted since then, such as 24h or 7d.")
-@click.option("--node", metavar="NODE", type=NODE, help="Only those that ran on this machine: its name or id.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Include finished jobs.")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(JOB_STATES), help="Only jobs in this state; may be repeated."
+)
+@click.option("--name", metavar="TEXT", help="Only jobs with this text in their name.")
+@click.option("--since", metavar="TIME", help="Only jobs submitted in this time, such as 24h or 7d.")
+@click.option("--node", metavar="NODE", type=NODE, help="Only jobs that ran on this machine (its name or id).")
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="Show this many.")
-@click.option("--everybody", is_flag=True, help="Other people's too, as far as you may see them: admins see all.")
+@click.option("--everybody", is_flag=True, help="Include other people's jobs that you may see; admins see all.")
 @json_option
 @pool_options
 def ps(
@@ -45,7 +47,7 @@ def ps(
     everybody: bool,
     as_json: bool,
 ) -> None:
-    """List your jobs, the newest first: those that wait or run, with -a or a filter all."""
+    """List your jobs that wait or run, the newest first. With -a or a filter, finished jobs too."""
     from computepool.cli.history import instant_before
 
     filters = {"search": name, "since": instant_before(since) if since else None, "node": node}
@@ -132,8 +134,14 @@ def took(job: "Job | Attempt") -> str:
 
 @click.command(epilog="Example: computepool show last", help=f"Show a job, its slices and attempts. {JOB_HELP}")
 @click.argument("job", metavar="JOB", type=JOB)
-@click.option("--from-slice", type=click.IntRange(0), default=0, metavar="I", help="Of very many slices, from this on.")
-@click.option("--timeline", is_flag=True, help="What happened to it, and when.")
+@click.option(
+    "--from-slice",
+    type=click.IntRange(0),
+    default=0,
+    metavar="I",
+    help="Begin with this slice, if there are very many.",
+)
+@click.option("--timeline", is_flag=True, help="Show what happened to the job, and when.")
 @json_option
 @pool_options
 def show(job: str, from_slice: int, timeline: bool, as_json: bool) -> None:
@@ -252,7 +260,7 @@ def isolation_label(attempt: "Attempt") -> str:
 
 @click.command(epilog="Example: computepool cancel last -y", help=f"Cancel a job. {ONE_JOB_HELP}")
 @click.argument("job", metavar="JOB", type=JOB)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @pool_options
 def cancel(job: str, yes: bool, as_json: bool) -> None:
@@ -274,12 +282,12 @@ def cancel(job: str, yes: bool, as_json: bool) -> None:
 
 @click.command(
     epilog="Example: computepool retry last",
-    help="Run a job again: a new job with the same spec and files, linked to the old one. Of several slices only those "
-    "that did not succeed, with the numbers that they had. It is followed as `run` does, with the same exit codes. "
+    help="Run a job again, as a new job with the same spec and files. If there are several slices, only those "
+    "that did not succeed, with the same numbers. Follows the new job as `run` does, with the same exit codes. "
     f"{JOB_HELP}",
 )
 @click.argument("job", metavar="JOB", type=JOB)
-@click.option("--all", "everything", is_flag=True, help="Every slice, also those that succeeded.")
+@click.option("--all", "everything", is_flag=True, help="Run every slice, also those that succeeded.")
 @output_dir_option
 @click.option("-d", "--detach", is_flag=True, help="Print the new job's id and leave it running.")
 @raw_option
@@ -295,7 +303,7 @@ def retry(job: str, everything: bool, folder: "Path | None", detach: bool, raw: 
             from computepool.cli.display import count
 
             slices = count(again.slice_count, "slice")
-            tell(f"{slices} run again: those that did not succeed. All of them: --all", dim=True)
+            tell(f"Running the {slices} that did not succeed again. To run all: --all", dim=True)
         return stay_with(pool, again, folder, detach=detach, raw=raw, as_json=as_json)
 
 
@@ -331,7 +339,7 @@ def _print_why(answer: "Why", names: "Mapping[str, str]") -> None:
         rows.append(("free now", str(group.free), f"{group.feasible} could run it at some time"))
         print_table(("gate", "nodes", "detail"), rows)
         if group.position:
-            click.echo(f"{count(group.position, 'slice')} would be served before it.")
+            click.echo(f"{count(group.position, 'slice')} will start before it.")
         if group.misses:
             near = "; ".join(
                 f"{names.get(miss.node_id, miss.node_id)} ({', '.join(miss.gates)})" for miss in group.misses

@@ -169,16 +169,15 @@ class JsonSink:
 
 @click.command(
     epilog="Example: computepool logs -f last",
-    help=f"Print a job's log: of each slice its newest attempt. {JOB_HELP} With -f it goes on until the job is over, "
-    "and takes up again by itself when the hub restarts. With several slices each line begins with [SLICE]. "
-    "A terminal gets text, colours and lines that rewrite themselves, and nothing else that it would obey; files and "
-    "pipes get every byte.",
+    help=f"Print a job's log: the newest attempt of each slice. {JOB_HELP} With -f, follow it until the job ends, also "
+    "when the hub restarts. With several slices, each line begins with [SLICE]. On a terminal, control sequences other "
+    "than colours are removed; files and pipes get every byte.",
 )
 @click.argument("job", metavar="JOB", type=JOB)
-@click.option("-f", "--follow", is_flag=True, help="Until the job is over.")
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines of each slice.")
-@click.option("--slice", "slice_index", type=click.IntRange(0), metavar="I", help="Only this slice.")
-@click.option("--attempt", type=click.IntRange(1), metavar="N", help="This attempt instead of the newest.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log until the job ends.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Print only the last N lines of each slice.")
+@click.option("--slice", "slice_index", type=click.IntRange(0), metavar="I", help="Print only this slice.")
+@click.option("--attempt", type=click.IntRange(1), metavar="N", help="Print this attempt instead of the newest.")
 @raw_option
 @json_option
 @pool_options
@@ -207,7 +206,7 @@ def logs(
                 sink.write(chunk)
         sink.finish()
     if not follow and known.state == "queued":
-        tell(f"{known.id} has not started. Why: computepool why {known.id}", dim=True)
+        tell(f"{known.id} has not started. To see why: computepool why {known.id}", dim=True)
 
 
 def _follow(events: object, sink: LogSink | JsonSink) -> None:
@@ -226,7 +225,7 @@ def _follow(events: object, sink: LogSink | JsonSink) -> None:
             told = True
             if isinstance(sink, LogSink):
                 sink.end_line()
-            tell("The hub is away; the log goes on when it is back.", dim=True)
+            tell("The hub does not answer. The log continues when it is back.", dim=True)
 
 
 def _check_there(job: "Job", slice_index: int | None) -> None:

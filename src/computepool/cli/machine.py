@@ -118,9 +118,9 @@ def tell_isolation(capacity: Any) -> None:
         return
     if "process" in capacity.isolation:
         tell("Not isolated: this machine runs only your own jobs, as plain processes.", fg="yellow")
-        tell("  Your own are those that your CLI signed; what the hub says does not count.", dim=True)
+        tell("  Your own jobs are those that your CLI signed.", dim=True)
     else:
         tell("No sandbox: this machine runs nothing yet.", fg="yellow")
-        tell("  Let your own jobs do without one: computepool agent policy own.process true", dim=True)
+        tell("  Allow your own jobs without a sandbox: computepool agent policy own.process true", dim=True)
     if missing := how_to_get_bubblewrap():
         tell(f"  {missing}", dim=True)

@@ -33,13 +33,16 @@ def offers(filters: tuple[str, ...], order: str | None, limit: int, as_json: boo
         return
     hidden = int(page.get("simulated") or 0)
     if not items:
-        tell("Nothing is for rent that passes the filter." if filters else "Nothing is for rent now.", dim=True)
+        tell("Nothing for rent matches the filter." if filters else "Nothing is for rent now.", dim=True)
     else:
         _print_offers(items)
         if page.get("next"):
             tell(f"{len(items)} of {page.get('total')}; more with --limit.", dim=True)
     if hidden:
-        tell(f"{hidden} more only pretend: computepool offers simulated=true", dim=True)
+        from computepool.cli.display import count
+
+        are = "is" if hidden == 1 else "are"
+        tell(f"{count(hidden, 'simulated offer')} {are} hidden. Show them: computepool offers simulated=true", dim=True)
 
 
 def _print_offers(items: list[dict[str, Any]]) -> None:

@@ -28,7 +28,7 @@ def home_option(function: F) -> F:
         metavar="DIR",
         callback=_keep,
         expose_value=False,
-        help="Folder of this pool's state and sign-in. [COMPUTEPOOL_HOME]",
+        help="Folder for state and sign-in. [COMPUTEPOOL_HOME]",
     )(function)
 
 
@@ -59,12 +59,12 @@ def json_option(function: F) -> F:
         is_flag=True,
         is_eager=True,
         callback=_note_json,
-        help="Print JSON instead; errors too, on standard error.",
+        help="Print JSON. Errors are JSON too, on standard error.",
     )(function)
 
 
 def raw_option(function: F) -> F:
-    return click.option("--raw", is_flag=True, help="Every byte of the log as it is, also to a terminal.")(function)
+    return click.option("--raw", is_flag=True, help="Send every byte of the log, also to a terminal.")(function)
 
 
 def chosen_home() -> Path:

@@ -104,7 +104,9 @@ class Request:
 
         if self.parts:
             for path in self.missing:
-                raise CliError(f"There is no {path}, which the file sends along.", "Make it, or change the file.", 2)
+                raise CliError(
+                    f"There is no {path}, which the spec file sends.", "Create it, or change the spec file.", 2
+                )
             top = next((path for path, place in self.parts if place == "."), None)
             excludes = not_packed(tuple(self.spec.inputs), top) if top is not None else ()
             return pack_parts(self.parts, target, extra_excludes=excludes)
@@ -120,7 +122,7 @@ def tell_form(words: Sequence[str], *, after_dashes: bool) -> Typed:
     if not words:
         if not after_dashes and Path(DEFAULT_SPEC).is_file():
             return Typed("spec", DEFAULT_SPEC)
-        raise click.UsageError("What is to be run? A script, a spec file, or -- and a command.")
+        raise click.UsageError("Nothing to run was given. Give a script, a spec file, or -- and a command.")
     target, arguments = words[0], tuple(words[1:])
     if after_dashes:
         return Typed("command", target, arguments)
@@ -129,8 +131,10 @@ def tell_form(words: Sequence[str], *, after_dashes: bool) -> Typed:
     if Path(target).is_file():
         return Typed("script", target, arguments)
     if target.endswith(tuple(INTERPRETERS)):
-        raise CliError(f"There is no file {target}.", "Write its path from where you are.", 2)
-    raise click.UsageError(f"{target!r} is not a file here. To run a command: computepool run -- {shlex.join(words)}")
+        raise CliError(
+            f"There is no file {target}.", "Give its path relative to the current folder, or the full path.", 2
+        )
+    raise click.UsageError(f"There is no file {target!r}. To run a command: computepool run -- {shlex.join(words)}")
 
 
 def build_request(
@@ -171,7 +175,7 @@ def build_request(
     request = parse_spec(merged)
     for _, name in files:
         if name in request.inputs:
-            raise CliError(f"{name} is the script, and an input too.", "Give the input another path.", 2)
+            raise CliError(f"{name} is both the script and an input.", "Give the input another path.", 2)
     inputs = local.of(request)
     return Request(request, None if parts else folder, files, parts, inputs, written, notes)
 
@@ -202,7 +206,9 @@ def _from_file(
     if folder is None and spec.workdir is not None:
         folder = path.parent / spec.workdir
         if not folder.is_dir():
-            raise CliError(f"The workdir {folder} of {path} is not a folder.", "It is relative to the file.", 2)
+            raise CliError(
+                f"The workdir {folder} of {path} is not a folder.", "The path is relative to the spec file.", 2
+            )
     return written, spec.to_wire(), folder, ()
 
 
@@ -223,11 +229,13 @@ def _read_spec(path: Path) -> Any:
     try:
         if path.stat().st_size > MAX_TEXT_BYTES:
             raise CliError(
-                f"{path} is larger than a spec can be.", "Files go along with `workdir`, not in the spec.", 2
+                f"{path} is larger than a spec can be.", "Send files with `workdir` or `inputs`, not in the spec.", 2
             )
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CliError(f"There is no file {path}.", "Write its path from where you are.", 2) from None
+        raise CliError(
+            f"There is no file {path}.", "Give its path relative to the current folder, or the full path.", 2
+        ) from None
     except UnicodeDecodeError:
         raise CliError(f"{path} is not text in UTF-8.", "A spec is a YAML file.", 2) from None
     try:
@@ -248,14 +256,14 @@ def _script(
         inside = script.resolve()
         root = folder.resolve()
         if not inside.is_relative_to(root):
-            raise CliError(f"{script} is not inside the workdir {folder}.", "Choose a --workdir that holds it.", 2)
+            raise CliError(f"{script} is not inside the workdir {folder}.", "Choose a --workdir that contains it.", 2)
         name = inside.relative_to(root).as_posix()
     interpreter = INTERPRETERS.get(script.suffix)
     if interpreter is not None:
         return [interpreter, name, *arguments], files
     if not os.access(script, os.X_OK):
-        hint = f"Say how: computepool run --workdir {script.parent} -- INTERPRETER {name}, or chmod +x it."
-        raise CliError(f"{script} cannot be executed, and its ending does not say how to run it.", hint, 2)
+        hint = f"Name an interpreter: computepool run --workdir {script.parent} -- INTERPRETER {name}; or chmod +x it."
+        raise CliError(f"{script} is not executable, and its extension does not name an interpreter.", hint, 2)
     return [f"./{name}", *arguments], files
 
 

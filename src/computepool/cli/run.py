@@ -77,24 +77,32 @@ class RunCommand(click.Command):
 
 
 @click.command(cls=RunCommand, epilog=EXAMPLES)
-@click.option("--gpu", metavar="GPU", help="Such as 24GB.., rtx-4090, rtx-4090:2, A100:80GB:1.")
+@click.option("--gpu", metavar="GPU", help="GPUs, such as 24GB.., rtx-4090, rtx-4090:2, A100:80GB:1.")
 @click.option("--cpus", metavar="N", help="Cores: 8, 8+, 0.5.")
-@click.option("--memory", metavar="SIZE", help="Such as 16GB.")
-@click.option("--disk", metavar="SIZE", help="Such as 20GB.")
+@click.option("--memory", metavar="SIZE", help="Memory, such as 16GB.")
+@click.option("--disk", metavar="SIZE", help="Disk space, such as 20GB.")
 @click.option("--image", metavar="IMAGE", help="Container image to run in.")
-@click.option("--setup", metavar="SHELL", help="Before the command, such as 'pip install -r requirements.txt'; kept.")
-@click.option("--checkpoint", metavar="DIR", help="Folder that is saved while it runs, and restored after a stop.")
+@click.option(
+    "--setup",
+    metavar="SHELL",
+    help="Runs before the command, such as 'pip install -r requirements.txt'; the result is reused.",
+)
+@click.option("--checkpoint", metavar="DIR", help="Folder to save while the job runs, and to restore when it resumes.")
 @click.option(
     "--max-price",
     metavar="CREDITS",
     help="The most that a slice-hour may cost, in credits.  [default: a quarter more than quoted]",
 )
-@click.option("--max-runtime", metavar="TIME", help="Of one attempt, such as 2h.  [default: 1d]")
-@click.option("--slices", type=int, metavar="N", help="Parallel parts, each with its COMPUTEPOOL_SLICE.")
-@click.option("--retries", type=int, metavar="N", help="Retries after failures of the job itself.")
-@click.option("--priority", type=int, metavar="N", help="Among your own jobs; higher goes first.")
-@click.option("--team", metavar="TEAM", help="For this team: its wallet pays, on its nodes it is free.")
-@click.option("--env", multiple=True, metavar="K[=V]", help="Variable for the job; without a value, yours.")
+@click.option("--max-runtime", metavar="TIME", help="The longest that one attempt may run, such as 2h.  [default: 1d]")
+@click.option(
+    "--slices", type=int, metavar="N", help="Number of parallel parts; COMPUTEPOOL_SLICE is the number of each, from 0."
+)
+@click.option("--retries", type=int, metavar="N", help="How often to try again after a failure of the job itself.")
+@click.option("--priority", type=int, metavar="N", help="Order among your own jobs; higher goes first.")
+@click.option("--team", metavar="TEAM", help="Submit for this team: its wallet pays, and its nodes are free.")
+@click.option(
+    "--env", multiple=True, metavar="K[=V]", help="Environment variable; without a value, your own is passed on."
+)
 @click.option("--secret", "secrets", multiple=True, metavar="NAME", help=f"Stored secret to give to the job. {NOT_YET}")
 @click.option("--output", "outputs", multiple=True, metavar="GLOB", help="Files to keep, such as 'out/**'.")
 @click.option(
@@ -102,20 +110,20 @@ class RunCommand(click.Command):
     "inputs",
     multiple=True,
     metavar="PATH=SOURCE",
-    help="Files for the job: SOURCE is a file, a folder or a pattern here, artifact_… or https://…#sha256:…",
+    help="Files for the job: SOURCE is a local file, folder or pattern, artifact_… or https://…#sha256:…",
 )
-@click.option("--name", metavar="NAME", help="What the job is called.")
-@click.option("--network", is_flag=True, help="Let the job reach the internet; never the network around its node.")
+@click.option("--name", metavar="NAME", help="Name of the job.")
+@click.option("--network", is_flag=True, help="Let the job reach the internet, but not the network around its node.")
 @click.option(
     "--workdir",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder to send along, without what .gitignore and .computepoolignore name.",
+    help="Folder to send, without files that .gitignore or .computepoolignore excludes.",
 )
 @click.option(
     "--isolation",
     metavar="LEVEL",
-    help="The least that is accepted: process, bubblewrap, container or gvisor.",
+    help="The weakest level to accept: process, bubblewrap, container or gvisor.",
 )
 @click.option("--mine", is_flag=True, help="Only on your own nodes.")
 @click.option("--node", metavar="NODE", type=NODE, help="On this node.")
@@ -133,11 +141,11 @@ class RunCommand(click.Command):
     "--stdin/--no-stdin",
     "stdin",
     default=None,
-    help="Send standard input along, however long it takes to come, or never.  [default: send what is piped in]",
+    help="Wait for standard input and send it, or send none.  [default: send what is piped in]",
 )
 @click.option("-d", "--detach", is_flag=True, help="Print the job's id and leave it running.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Show plan, price, warnings and the whole spec, and submit nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, price, warnings and complete spec, and submit nothing.")
 @raw_option
 @json_option
 @pool_options
@@ -156,15 +164,17 @@ def run(
 ) -> int:
     """Run a script, a command or a spec file in the pool: submit it, follow its log, fetch its outputs.
 
-    Standard output is the job's, byte for byte (a terminal gets no sequence that could rewrite what others have said);
-    everything else goes to standard error. What is piped in is the standard input of a command or script. The exit code
-    is the job's own;
-    75 when the pool could not do it, 130 when it was canceled. Ctrl-C asks whether to cancel the job or to leave it
-    running; without a terminal it cancels, and so does SIGTERM.
+    The job's output goes to standard output, everything else to standard error. On a terminal, control sequences other
+    than colours are removed. What you pipe in becomes the standard input of a command or script.
+
+    The exit code is the job's own, 75 if the pool could not run it, 130 if it was canceled. Ctrl-C asks whether to
+    cancel the job or to leave it running. Without a terminal, Ctrl-C cancels it; SIGTERM always does.
     """
     assert isinstance(ctx.obj, Typed)
     if ctx.obj.form == "spec" and stdin:
-        raise click.UsageError("--stdin is for commands and scripts. A spec gets files by `workdir` and `inputs`.", ctx)
+        raise click.UsageError(
+            "--stdin is for commands and scripts. In a spec, send files with `workdir` or `inputs`.", ctx
+        )
     forwards = False if dry_run or ctx.obj.form == "spec" else stdin
     with ends_as_interrupt(), kept_stdin(forwards) as kept:
         if flags["node"]:
@@ -299,7 +309,9 @@ def _accepts_strangers(pool: "Pool", yes: bool) -> bool:
     if pool.target.url in hubs:
         return True
     tell("This pool has machines of other people, and this job may run on one.", fg="yellow", bold=True)
-    tell("Their owners can read the code and the data that you send. Only on your own: --mine", fg="yellow")
+    tell(
+        "Their owners can read the code and the data that you send. To use only your own machines: --mine", fg="yellow"
+    )
     can_ask = sys.stdin.isatty() and sys.stderr.isatty()
     if not yes and not can_ask:
         # Nobody is there to ask; the warning comes again until somebody has agreed.
@@ -337,8 +349,8 @@ def too_small_words(quote: dict[str, Any], budget_micros: int | None) -> str:
     fits = budget_micros * 3600 // quote["price_micros"]
     shorter = f", or set `max_runtime` to {format_duration(fits)} or less" if fits else ""
     return (
-        f"Its budget of {credits(budget_micros)} is too small for it to begin at the price of now: "
-        f"{credits(needed)} have to be set aside. Raise `budget`{shorter}."
+        f"The budget of {credits(budget_micros)} is too small to begin at the current price: "
+        f"{credits(needed)} must be reserved. Raise `budget`{shorter}."
     )
 
 
@@ -353,7 +365,7 @@ def price_words(quote: dict[str, Any] | None, budget_micros: int | None = None) 
     if quote is None:
         return "free on your own nodes"
     if quote["ceiling_basis"] is None:  # a pool without money
-        return "" if quote["feasible"] else "no node would do now"
+        return "" if quote["feasible"] else "no node can run it now"
     ceiling = quote["ceiling_micros"]
     most = f"at most {credits(ceiling)}" if ceiling is not None else "no ceiling"
     most_an_hour = f"at most {in_credits(ceiling)}/h" if ceiling is not None else "no ceiling"
@@ -362,9 +374,9 @@ def price_words(quote: dict[str, Any] | None, budget_micros: int | None = None) 
         other = f"{in_credits(now)}/h, {most}" if now is not None else most_an_hour
         return f"free: your own node (others': {other})"
     if quote["price_micros"] is None:
-        return f"no node would do now ({most_an_hour})"
+        return f"no node can run it now ({most_an_hour})"
     words = f"{in_credits(quote['price_micros'])}/h now, {most}"
-    return f"{words}; {credits(quote['at_most_micros'])} in all, at the most{budget_words(budget_micros)}"
+    return f"{words}; at most {credits(quote['at_most_micros'])} in all{budget_words(budget_micros)}"
 
 
 def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, price: str) -> None:
@@ -397,7 +409,7 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
     for note in notes_of(request):
         tell(f"  note: {clean(note.message)}", fg="yellow" if note.code == "dropped_key" else None, dim=True)
     if open_ended := [name for name, asked in _ranges(spec) if asked.maximum not in (None, asked.minimum)]:
-        tell(f"  note: of a range a slice gets the lower end, never more ({', '.join(open_ended)})", dim=True)
+        tell(f"  note: for a range, a slice gets only the lower end ({', '.join(open_ended)})", dim=True)
 
 
 def _signed_by(pool: "Pool", request: Request) -> str | None:
@@ -425,19 +437,20 @@ def _why_no_sandbox(pool: "Pool", node: "Node", key_id: str | None) -> str:
         return ""
     if not levels:
         return (
-            f"{clean(node.name)} has no sandbox and runs nothing. There: install bubblewrap, or let your own jobs do"
-            " without one: computepool agent policy own.process true"
+            f"{clean(node.name)} has no sandbox and runs nothing. On that machine, install bubblewrap, or allow your"
+            " own jobs without a sandbox: computepool agent policy own.process true"
         )
     if key_id is None:
         return (
-            f"{clean(node.name)} has no sandbox, and jobs with inputs named by artifact ids are not signed: name files."
+            f"{clean(node.name)} has no sandbox, and runs only signed jobs. A job with an artifact_… input is not"
+            " signed: use a local file as input."
         )
     if key_id in keys:
         return ""
     from computepool.cli.account import signing_key_text
 
     trust = f"computepool agent trust {signing_key_text(pool.target.home)}"
-    return f"{clean(node.name)} has no sandbox, and does not trust this CLI's key. There: {trust}"
+    return f"{clean(node.name)} has no sandbox, and does not trust this CLI's key. On that machine, run: {trust}"
 
 
 def _ranges(spec: "JobSpec") -> "Iterator[tuple[str, Range[int] | Range[float]]]":

@@ -13,18 +13,18 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 
 @click.group(epilog="Example: computepool share create job_01k9x3 --logs --days 7")
 def share() -> None:
-    """Links by which everybody who has one sees a job, without its command, environment or nodes."""
+    """Links that show a job to everyone who has one, without its command, environment or nodes."""
 
 
 @share.command("create", epilog="Example: computepool share create job_01k9x3 --logs --outputs --days 7")
 @click.argument("job", metavar="JOB", type=JOB)
-@click.option("--logs", is_flag=True, help="Show the logs too. They hold whatever the job prints.")
+@click.option("--logs", is_flag=True, help="Show the logs too, with everything that the job prints.")
 @click.option("--outputs", is_flag=True, help="Show the names, sizes and digests of the outputs too.")
-@click.option("--days", type=click.IntRange(1, 365), help="How long it works.  [default: until it is revoked]")
+@click.option("--days", type=click.IntRange(1, 365), help="Days until the link ends.  [default: until it is revoked]")
 @json_option
 @pool_options
 def create(job: str, logs: bool, outputs: bool, days: int | None, as_json: bool) -> None:
-    """Make a link. It is shown this once."""
+    """Make a link. It is shown only once."""
     with open_pool() as pool:
         body = {"with_logs": logs, "with_outputs": outputs, "expires_in_days": days}
         made = pool.call("POST", f"/jobs/{pool.find_job(job)}/shares", body)
@@ -44,7 +44,7 @@ def create(job: str, logs: bool, outputs: bool, days: int | None, as_json: bool)
 @json_option
 @pool_options
 def list_shares(job: str, as_json: bool) -> None:
-    """List the links of a job that work, the newest first."""
+    """List the active links of a job, the newest first."""
     with open_pool() as pool:
         document = pool.call("GET", f"/jobs/{pool.find_job(job)}/shares")
     if as_json:

@@ -52,7 +52,7 @@ def _source(wanted: bool | None) -> int | None:
         return None
     ready, _, _ = select.select([descriptor], [], [], FIRST_BYTE_SECONDS)
     if not ready:
-        tell("note: standard input is open and silent; the job gets none of it. To wait for it: --stdin", dim=True)
+        tell("note: nothing came on standard input, so the job gets none. To wait for it: --stdin", dim=True)
         return None
     return descriptor
 
@@ -62,7 +62,7 @@ def _copy(source: int, target: Path) -> int:
     with target.open("wb") as file:
         while True:
             if not told and not select.select([source], [], [], STILL_READING_SECONDS)[0]:
-                tell("reading standard input to its end …", dim=True)
+                tell("waiting for the end of standard input …", dim=True)
                 told = True
             data = os.read(source, COPY_BYTES)
             if not data:

@@ -31,7 +31,9 @@ def artifacts() -> None:
 
 
 @artifacts.command("list", epilog="Example: computepool artifacts list --kind bundle --kind input")
-@click.option("--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only those; may be repeated.")
+@click.option(
+    "--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only files of this kind; may be repeated."
+)
 @click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="Show this many.")
 @json_option
 @pool_options
@@ -70,7 +72,7 @@ def list_artifacts(kinds: tuple[str, ...], limit: int, as_json: bool) -> None:
 @json_option
 @pool_options
 def remove_artifacts(ids: tuple[str, ...], as_json: bool) -> None:
-    """Delete files. One that a job needs which has not ended is kept."""
+    """Delete files. A file that an unfinished job needs cannot be deleted."""
     with open_pool() as pool:
         for artifact_id in ids:
             pool.storage.delete_artifact(artifact_id)
@@ -82,11 +84,11 @@ def remove_artifacts(ids: tuple[str, ...], as_json: bool) -> None:
 
 @click.command(
     epilog="Example: computepool rm last",
-    help="Delete jobs that have ended, with their logs, outputs and checkpoints. What was paid for them stays on "
-    f"record. {ONE_JOB_HELP}",
+    help="Delete jobs that have ended, with their logs, outputs and checkpoints. Payments stay on record. "
+    f"{ONE_JOB_HELP}",
 )
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB…", type=JOB)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @pool_options
 def rm(jobs: tuple[str, ...], yes: bool, as_json: bool) -> None:
@@ -105,14 +107,14 @@ def rm(jobs: tuple[str, ...], yes: bool, as_json: bool) -> None:
 
 
 @click.command(epilog="Example: computepool prune --older-than 30d --dry-run")
-@click.option("--older-than", "age", required=True, metavar="TIME", help="Such as 30d or 12h.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--older-than", "age", required=True, metavar="TIME", help="Age, such as 30d or 12h.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @pool_options
 def prune(age: str, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Delete your jobs that ended so long ago, with their logs and outputs, and bundles and inputs that were not sent
-    since. What a job needs which has not ended is kept."""
+    """Delete old data: your jobs that ended longer ago than TIME, with their logs and outputs, and bundles and inputs
+    that were not used since. Files that an unfinished job needs are kept."""
     before = datetime.now(UTC) - timedelta(seconds=_seconds(age))
     with open_pool() as pool:
         jobs = [job.id for job in _old_jobs(pool, before)]
@@ -129,7 +131,7 @@ def prune(age: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     from computepool.cli.display import size
 
     if not is_any_old:
-        tell("Nothing is that old.")
+        tell(f"Nothing is older than {age}.")
     elif dry_run:
         tell(f"Would delete {_what(jobs, files)}.")
     else:
@@ -191,10 +193,12 @@ def _usage_lines(usage: dict[str, Any]) -> list[str]:
     limit_bytes = usage["limit_bytes"]
     stored = _of(size(usage["bytes"]), None if limit_bytes is None else size(limit_bytes))
     objects = _of(str(usage["objects"]), usage["limit_objects"])
-    lines = [f"Stored with logs: {stored}, {objects} files and logs."]
+    lines = [f"Stored: {stored}, {objects} files and logs."]
     daily = usage["limit_bytes_per_day"]
     if daily is not None:
-        lines.append(f"Today: {size(usage['bytes_today'])} of {size(daily)}, until you have bought credits.")
+        lines.append(
+            f"Uploaded today: {size(usage['bytes_today'])} of {size(daily)}. This limit ends when you buy credits."
+        )
     return lines + _cost_lines(usage)
 
 
@@ -209,7 +213,7 @@ def _cost_lines(usage: dict[str, Any]) -> list[str]:
     if not usage.get("price_micros"):
         return []
     price, cost = in_credits(usage["price_micros"]), in_credits(usage["cost_micros_per_day"])
-    lines = [f"Cost: {cost} a day; {size(usage['free_bytes'])} are free, then {price} for a GB and day."]
+    lines = [f"Cost: {cost} a day; {size(usage['free_bytes'])} are free, then {price} per GB and day."]
     if usage["unpaid_micros"]:
         lines.append(
             f"Unpaid since {clean(usage['unpaid_since'])}: {in_credits(usage['unpaid_micros'])}. From "

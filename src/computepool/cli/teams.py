@@ -60,7 +60,7 @@ def create_team(handle: str, name: str | None, as_json: bool) -> None:
 @json_option
 @pool_options
 def list_members(name: str, as_json: bool) -> None:
-    """List who belongs to a team."""
+    """List the members of a team."""
     with open_pool() as pool:
         document = pool.call("GET", f"{_place(name)}/members")
     if as_json:
@@ -82,8 +82,8 @@ def list_members(name: str, as_json: bool) -> None:
 @json_option
 @pool_options
 def invite(name: str, email: str, role: str, as_json: bool) -> None:
-    """Invite the person with this address. Hand the printed line to them: only their account can use it, once, within
-    seven days."""
+    """Invite a person by e-mail address, and print a command for them. Only their account can use it, once, in seven
+    days."""
     with open_pool() as pool:
         made = pool.call("POST", f"{_place(name)}/invitations", {"email": email, "role": role})
     if as_json:
@@ -97,7 +97,7 @@ def invite(name: str, email: str, role: str, as_json: bool) -> None:
 @json_option
 @pool_options
 def join(token: str, as_json: bool) -> None:
-    """Join the team of an invitation."""
+    """Accept an invitation to a team."""
     with open_pool() as pool:
         joined = pool.call("POST", "/invitations/accept", {"token": token})
     if as_json:
@@ -112,7 +112,7 @@ def join(token: str, as_json: bool) -> None:
 @click.argument("role", type=click.Choice(ROLES))
 @pool_options
 def change_role(name: str, member: str, role: str) -> None:
-    """Give a member, by handle, address or id, another role. It counts at once."""
+    """Change the role of a member (handle, address or id). It applies at once."""
     with open_pool() as pool:
         found = _member(pool, name, member)
         pool.call("PATCH", f"{_place(name)}/members/{found['user_id']}", {"role": role})
@@ -124,7 +124,7 @@ def change_role(name: str, member: str, role: str) -> None:
 @click.argument("member")
 @pool_options
 def remove(name: str, member: str) -> None:
-    """Remove a member, by handle, address or id; a service account ends. Jobs that they began go on."""
+    """Remove a member (handle, address or id). Their jobs continue. A service account ends."""
     with open_pool() as pool:
         found = _member(pool, name, member)
         pool.call("DELETE", f"{_place(name)}/members/{found['user_id']}")
@@ -147,11 +147,11 @@ def leave(name: str) -> None:
 @click.option(
     "--role", type=click.Choice(("member", "viewer")), default="member", show_default=True, help="What it may do."
 )
-@click.option("--days", type=click.IntRange(1, 366), help="How long its token is good.  [default: 90]")
+@click.option("--days", type=click.IntRange(1, 366), help="Days until its token expires.  [default: 90]")
 @json_option
 @pool_options
 def create_service_account(name: str, account: str, role: str, days: int | None, as_json: bool) -> None:
-    """Make an account for a program, such as CI, and print its token. It acts for the team alone."""
+    """Make an account for a program, such as CI, and print its token. It acts only for the team."""
     body: dict[str, object] = {"name": account, "role": role}
     if days is not None:
         body["expires_in_days"] = days
@@ -161,7 +161,7 @@ def create_service_account(name: str, account: str, role: str, days: int | None,
         print_json(made)
         return
     click.echo(clean(made["token"]))
-    tell("Keep it now: it is not shown again.", dim=True)
+    tell("Copy it now: it is not shown again.", dim=True)
 
 
 def _place(name: str) -> str:

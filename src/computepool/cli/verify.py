@@ -22,16 +22,18 @@ KNOWN_HUBS = "known_hubs"
 
 @click.command(
     epilog="Example: computepool verify last --save proof.json && computepool verify proof.json -o outputs/x",
-    help="Check the hub's and the node's signatures, that they belong together, and the digests of log and outputs. "
-    f"{JOB_HELP} It can also be a file that --save wrote: then no hub is asked.",
+    help="Check that the hub ordered the job and the node signed its results, and that log and outputs are unchanged. "
+    f"{JOB_HELP} FILE is a file that --save wrote: checking it does not need the hub.",
 )
 @click.argument("job", metavar="JOB|FILE", type=JOB)
 @click.option(
     "-o", "--output-dir", "folder", type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Check the files in this folder, as `get` left them.",
+    help="Check the outputs in this folder, as `get` wrote them.",
 )  # fmt: skip
-@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Keep the receipts and keys in a file.")
-@click.option("--trust-new-keys", is_flag=True, help="Accept that the hub's keys changed since the last time.")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the receipts and keys to a file.")
+@click.option(
+    "--trust-new-keys", is_flag=True, help="Accept that the hub's keys changed since this machine last saw them."
+)
 @json_option
 @pool_options
 def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: bool, as_json: bool) -> None:
@@ -47,7 +49,7 @@ def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: boo
         tell(f"saved → {save}", dim=True)
     if not proof.items and not proof.succeeded:
         raise CliError(
-            f"{proof.job_id} has no receipt.", "There is one for each attempt that ended on its node: show JOB."
+            f"{proof.job_id} has no receipt.", "A node signs one for each attempt that ends there: computepool show JOB"
         )
     evidence = _evidence(proof, folder)
     checks = check_receipts(
@@ -70,7 +72,9 @@ def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: boo
         if passed:
             _tell_holds(proof, folder)
     if not passed:
-        raise CliError("This job's record does not hold.", "Do not rely on its results; tell the operator of the hub.")
+        raise CliError(
+            "Verification failed: a check is WRONG.", "Do not rely on its results, and tell the operator of the hub."
+        )
 
 
 def _print_checks(checks: "list[Check]") -> None:
@@ -96,11 +100,11 @@ def _tell_holds(proof: "Proof", folder: Path | None) -> None:
 
     from computepool.cli.display import count
 
-    tell(f"✓ the record holds: {count(len(proof.items), 'receipt')}", fg="green")
+    tell(f"✓ verified: {count(len(proof.items), 'receipt')}", fg="green")
     if folder is None and any(json.loads(item.receipt.body).get("outputs") for item in proof.items):
-        tell("  Outputs were not looked at. Those that `get` fetched: -o DIR", dim=True)
+        tell("  Outputs were not checked. To check files that `get` downloaded: -o DIR", dim=True)
     if not proof.logs:
-        tell("  Logs were not looked at: they are not in the file. With the hub: computepool verify JOB", dim=True)
+        tell("  Logs were not checked: the file does not contain them. To check them: computepool verify JOB", dim=True)
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
         if strange:
             keys = count(len(strange), "signing key")
             tell(
-                f"note: the hub shows {keys} that this machine did not see before; orders signed with it are not"
+                f"note: the hub has {keys} that this machine has not seen before; orders signed with it are not"
                 " trusted. If the operator announced a new key: --trust-new-keys",
                 fg="yellow",
             )

@@ -339,8 +339,8 @@ def _too_small(price: int, seconds: int, budget: int) -> str:
     fits = budget * SECONDS_PER_HOUR // price
     shorter = f", or set `max_runtime` to {format_duration(fits)} or less" if fits else ""
     return (
-        f"Its budget of {spell_credits(budget)} is too small for it to begin at the price of now: "
-        f"{spell_credits(least_to_begin(price, seconds))} have to be set aside. Raise `budget`{shorter}."
+        f"The budget of {spell_credits(budget)} is too small to begin at the current price: "
+        f"{spell_credits(least_to_begin(price, seconds))} must be reserved. Raise `budget`{shorter}."
     )
 
 
