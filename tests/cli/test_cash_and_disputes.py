@@ -185,7 +185,7 @@ def test_host_sees_what_can_be_cashed_out_and_when(desk, cli):
     assert "UTR 1" in result.text
     assert "Now: 620 credits can be cashed out, at least 500 at once." in result.err
     assert "From 2027-01-02: 42.000001 more" in result.err
-    assert "7 more wait for jobs that run" in result.err
+    assert "7 more wait for jobs that are running" in result.err
     desk.answers["GET /wallet/cash-outs"] = {"items": [], "can": CAN | {"frozen": True, "later": []}}
     assert "does not add up" in cli("wallet", "cash-outs").err
     assert json.loads(cli("wallet", "cash-outs", "--json").text)["can"]["frozen"]

@@ -106,7 +106,7 @@ def test_first_admin_gets_an_address_beside_a_running_hub(cli):
         for wrong in ("nobody", "a b@example.org", "admin@localhost", "a\x1b@example.org"):
             refused = cli("hub", "admin", "--email", wrong)
             assert (refused.code, refused.text) == (2, "")
-            assert "The email address will not do" in refused.err
+            assert "The email address is not valid" in refused.err
         assert json.loads(cli("hub", "admin", "--json").out)["email"] == "ops@example.org", "as it was set"
 
 

@@ -126,7 +126,7 @@ def test_jobs_are_deleted_once_they_have_ended(alice, admin):
     job_id = alice.submit(name="first")
     said = alice("rm", job_id, "--yes", code=1)
     assert "queued" in said
-    assert "Cancel it first" in said
+    assert "Cancel it, or wait" in said
     alice("cancel", job_id)
     assert f"{job_id}: deleted." in alice("rm", "last", "--yes")
     alice("show", job_id, code=1)

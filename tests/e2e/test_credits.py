@@ -55,7 +55,7 @@ def test_renter_and_host_can_follow_one_jobs_credits_from_grant_to_cash_out(pool
     # Without credits it waits, and says so; with them it starts by itself.
     limits = ("--max-runtime", "60s", "--max-price", "36000")
     job = renter.cli("run", "-d", "-y", "--json", *limits, "--", "sleep", "2").expect(0).json["id"]
-    assert "credits are not enough" in renter.cli("why", job).expect(0).text
+    assert "do not have enough credits" in renter.cli("why", job).expect(0).text
     pool.cli("admin", "grant", "renter@example.org", "1000", "--note", "paid in cash").expect(0)
     renter.cli("logs", "-f", job).expect(0)
     pool.until(lambda: renter.cli("show", job, "--json").json["state"] == "succeeded" or None, "it has ended")

@@ -65,6 +65,6 @@ def test_renter_tops_up_and_the_bank_is_asked(paid_pool, stripe):
 def test_without_a_processor_the_command_line_says_whom_to_ask(pool):
     alice = pool.register("alice")
     told = alice.cli("wallet", "top-up", "100").expect(1)
-    assert "its operator gives credits by hand" in told.err
+    assert "Ask its operator for credits" in told.err
     assert "computepool admin grant" in told.err
     assert alice.cli("wallet", "card").expect(1).err.startswith("error: This pool takes no cards.")

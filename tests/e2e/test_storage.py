@@ -65,7 +65,7 @@ def test_output_with_a_hole_counts_whole_and_one_that_does_not_fit_is_refused(po
         large = client.submit({**spec, "run": ["sh", "-c", 'truncate -s 64M "$COMPUTEPOOL_OUTPUT/hole"']})
         job = ended(pool, client, large.id)
         assert (job.state, job.slices[0].newest.verdict) == ("failed", "renter"), job.message
-        assert "Your storage is full: you may keep 16 MB." in job.message
+        assert "Your storage is full: the limit is 16 MB." in job.message
         assert client.wallet.cost_micros(job.id) > 0
         assert client.outputs(job.id) == []
         assert client.storage.usage()["bytes"] < MB
@@ -137,7 +137,7 @@ def test_account_that_never_paid_is_told_its_limits(pool, tmp_path):
                 client.upload(file)
         refused = refusal(client.upload, file)
         assert (refused.status, refused.code) == (413, "storage_quota")
-        assert f"you may keep {OBJECTS} files and logs" in refused.message
+        assert f"the limit is {OBJECTS} files and logs" in refused.message
         assert "artifacts list" in refused.hint
 
 

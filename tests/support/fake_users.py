@@ -61,7 +61,7 @@ class FakeUsers:
         assert found is not None
         role = (await request.json())["role"]
         if role == "user" and [one["id"] for one in self.people if one["role"] == "admin"] == [found["id"]]:
-            message = f"{found['email']} is the only admin, and somebody has to run the pool."
+            message = f"{found['email']} is the only admin, and a pool needs at least one."
             return JSONResponse({"error": {"code": "last_admin", "message": message}}, 409)
         found["role"] = role
         return JSONResponse(found)

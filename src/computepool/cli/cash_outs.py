@@ -96,7 +96,7 @@ def _tell_cashable(can: dict[str, Any]) -> None:
 
     now, least = can["cashable_micros"], can["minimum_micros"]
     if can["frozen"]:
-        tell("Nobody is paid out now: the ledger does not add up, and an operator has to find out why.", fg="red")
+        tell("Cash-outs are frozen because the ledger does not add up. An operator has to find the cause.", fg="red")
     tell(f"Now: {spell_credits(now)} can be cashed out, at least {format_credits(least)} at once.")
     by_day: dict[str, int] = {}
     for one in can["later"]:
@@ -108,9 +108,7 @@ def _tell_cashable(can: dict[str, Any]) -> None:
         rest = sum([*by_day.values()][LATER_SHOWN:])
         tell(f"Later: {format_credits(rest)} more.", dim=True)
     if can["unknown_micros"]:
-        tell(
-            f"{format_credits(can['unknown_micros'])} more wait for jobs that run, or that somebody disputes.", dim=True
-        )
+        tell(f"{format_credits(can['unknown_micros'])} more wait for jobs that are running or disputed.", dim=True)
 
 
 @click.command(epilog="Example: computepool wallet redeem 7QXM-2D9K-HT4V-PW8C")

@@ -150,7 +150,8 @@ def _reachable(typed: str) -> str:
     email = normal_email(typed)
     if usable_address(email) is None:
         raise Invalid(
-            "The email address will not do.", fields=[FieldError(field="email", message="no mail would arrive there")]
+            "The email address is not valid.",
+            fields=[FieldError(field="email", message="mail cannot be delivered there")],
         )
     return email
 

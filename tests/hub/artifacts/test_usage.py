@@ -58,9 +58,9 @@ def test_what_is_deleted_still_counts_for_its_day_and_the_next_day_begins_anew(h
 
 def test_limits_of_bytes_and_of_objects_are_told_apart(hub):
     every_day = Quotas(bytes=1_000, objects=5)
-    with pytest.raises(StorageExceeded, match="you may keep 1000 B"):
+    with pytest.raises(StorageExceeded, match="the limit is 1000 B"):
         run(hub, charge, ALICE, Amount(1_001, 1), DAY, every_day)
-    with pytest.raises(StorageExceeded, match="you may keep 5 files and logs"):
+    with pytest.raises(StorageExceeded, match="the limit is 5 files and logs"):
         run(hub, charge, ALICE, Amount(0, 6), DAY, every_day)
     run(hub, charge, ALICE, Amount(1_000, 5), DAY, every_day)
 

@@ -65,9 +65,9 @@ def paid_work(pool: Rented) -> str:
 def test_nothing_is_refunded_before_the_bank_has_decided(pool, outcome, micros):
     paid_work(pool)
     bank_says(pool, "opened")
-    with pytest.raises(BankDecides, match="has not decided yet") as refused:
+    with pytest.raises(BankDecides, match="has not decided about") as refused:
         resolve(pool, outcome, micros)
-    assert "applied by itself" in str(refused.value.hint)
+    assert "Wait for the bank" in str(refused.value.hint)
     assert (pool.credits(RENTER), pool.credits(HOST)) == ({"debt": -100}, {"earnings": 80})
     over = bank_says(pool, "won")
     assert (over.state, over.outcome, over.bank) == ("resolved", "none", "won")

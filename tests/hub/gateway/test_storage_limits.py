@@ -127,7 +127,7 @@ def test_outputs_that_the_renter_has_no_room_for_are_the_renters_end(hub_url):
         await agent.finish(work, outputs=outputs)
         _, work = await running(pool, agent)
         grant = await ask(agent, work, b=b"b" * 60 * KB)
-        assert grant.refused == "Your storage is full: you may keep 100 KB."
+        assert grant.refused == "Your storage is full: the limit is 100 KB."
         await agent.finish(work, reason=EndReason.OUTPUTS, detail=grant.refused)
         job = await pool.job(work.manifest.job_id)
         assert (job.state, job.verdict) == ("failed", "renter")
@@ -141,7 +141,7 @@ def test_number_of_files_has_a_limit_too(sqlite_hub):
     async def story(pool):
         agent, work = await running(pool)
         assert (await ask(agent, work, a=b"", b=b"", c=b"")).refused is None
-        assert "you may keep 3 files and logs" in str((await ask(agent, work, d=b"")).refused)
+        assert "the limit is 3 files and logs" in str((await ask(agent, work, d=b"")).refused)
 
     play(sqlite_hub, story, settings={"storage_limit_objects": 3})
 
@@ -216,7 +216,7 @@ def test_log_beyond_what_the_renter_may_store_ends_its_job(hub_url):
         await pool.settle()
         job = await pool.job(work.manifest.job_id)
         assert (job.state, job.verdict, job.slices[0].attempts[0].reason) == ("failed", "renter", "storage")
-        assert job.message == "The log could not be kept. Your storage is full: you may keep 10 MB."
+        assert job.message == "The log could not be stored. Your storage is full: the limit is 10 MB."
         assert COUNTED_BYTES < usage(pool, ALICE).bytes <= 2 * COUNTED_BYTES + 1024 * KB
         refused = await pool.call("POST", "jobs", {"run": ["true"]})
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "storage_quota")

@@ -96,7 +96,10 @@ def test_slice_lost_ten_times_fails_and_says_so(truth):
         assert (ended.requeued is None) == (number == LOST_LIMIT)
     assert truth.states(held) == ("lost", "failed", "failed")
     job = truth.job(job_id)
-    assert (job.verdict, job.message) == ("host", "Lost 10 times (lease_expired the last time): the pool gave up.")
+    assert (job.verdict, job.message) == (
+        "host",
+        "10 attempts were lost (the last one: lease_expired), so the job was not tried again.",
+    )
 
 
 def test_losses_do_not_use_up_the_renters_retries(truth):

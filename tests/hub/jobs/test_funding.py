@@ -106,7 +106,7 @@ def test_budget_that_is_too_small_to_begin_is_told_apart_from_one_that_is_spent(
     (small,) = ask(Funds(session), lease("1", job_id="job_1", job_micros=25 * CREDIT, **price))
     assert small is not None
     assert small.words == (
-        "Its budget of 25 is too small for it to begin: 30 have to be set aside, at 600 an hour."
+        "The budget of 25 credits is too small to start: a slice needs a hold of 30, at 600 an hour."
         " Raise `budget`, or set `max_runtime` to 2m30s or less."
     )
     (nothing,) = ask(Funds(session), lease("2", job_id="job_2", job_micros=1, **price))
@@ -118,7 +118,9 @@ def test_budget_that_is_too_small_to_begin_is_told_apart_from_one_that_is_spent(
     funds.hold([first], NOW)
     (spent,) = ask(Funds(session), lease("4", job_id="job_3", slice_index=1, job_micros=625 * CREDIT, **price))
     assert spent is not None
-    assert spent.words.startswith("The money for it ran out: 25 are left of its budget of 625, and 30 have to be set ")
+    assert spent.words.startswith(
+        "The job ran out of budget: 25 of 625 credits are left, but a slice needs a hold of 30 "
+    )
 
 
 def test_budget_of_a_slice_counts_its_earlier_attempts_only_if_there_were_any(session: Session) -> None:
@@ -130,7 +132,7 @@ def test_budget_of_a_slice_counts_its_earlier_attempts_only_if_there_were_any(se
     (again,) = ask(Funds(session), lease("3", number=2, **one))
     assert again is not None
     assert (again.want, again.had_micros) == (Want.BUDGET, 0), "its slice's own, whoever else of the job runs"
-    assert again.words.startswith("The money for it ran out: earlier attempts left 0 of what a slice may cost, and ")
+    assert again.words.startswith("The slice ran out of budget: earlier attempts left 0 of what it may cost, but ")
     assert again.words.endswith("Raise `max_price` or `max_runtime`.")
     (other,) = ask(Funds(session), lease("4", job_id="job_2", number=2, slice_micros=100))
     assert other is None

@@ -253,7 +253,7 @@ def test_budget_of_a_slice_is_for_all_its_attempts_together(money):
     assert money.run(ending.end_unfunded, job_id, 0, fence, money.now) is None
     job = money.job(job_id)
     assert (job.state, job.verdict, job.reason) == ("failed", "budget", "budget")
-    assert "money for it ran out" in job.message
+    assert "budget or your credits ran out" in job.message
     money.check()
 
 

@@ -139,7 +139,7 @@ def test_slice_that_is_lost_ten_times_fails_and_says_so():
         tries = Tries(step.failures, step.losses, 0)
     step = next_step(Ending(Verdict.HOST, "lease_expired", lost=True), tries, cancel_requested=False)
     assert step.state is JobState.FAILED
-    assert step.message == "Lost 10 times (lease_expired the last time): the pool gave up."
+    assert step.message == "10 attempts were lost (the last one: lease_expired), so the job was not tried again."
 
 
 def test_nodes_that_decline_are_no_losses():

@@ -359,7 +359,7 @@ def test_admin_sees_who_stores_how_much_and_changes_it(hub_url):
         assert (changed["limit_bytes"], changed["limit_objects"], changed["own_limits"]) == (150, 100_000, True)
         error = await answer(pool, "POST", "artifacts", {"digest": f"sha256:{'0' * 64}", "size_bytes": 51}, status=413)
         assert error["error"]["code"] == "storage_quota"
-        assert error["error"]["message"] == "Your storage is full: you may keep 150 B."
+        assert error["error"]["message"] == "Your storage is full: the limit is 150 B."
         await answer(pool, "PUT", f"admin/storage/{ALICE}", {}, user="user_admin")
         assert not (await answer(pool, "GET", f"admin/storage/{ALICE}", user="user_admin"))["own_limits"]
         await answer(pool, "PUT", "admin/storage/user_nobody", {}, user="user_admin", status=404)

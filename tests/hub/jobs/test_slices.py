@@ -58,7 +58,7 @@ def test_slice_that_the_pool_gave_up_on_is_worse_than_one_that_failed(truth):
     truth.end(truth.lease(job_id, 1), FAILED)
     job = truth.job(job_id)
     assert (job.state, job.verdict) == ("failed", "host")
-    assert job.message == "Lost 10 times (lease_expired the last time): the pool gave up."
+    assert job.message == "10 attempts were lost (the last one: lease_expired), so the job was not tried again."
 
 
 def test_each_slice_has_its_own_attempts_fences_and_retries(sqlite_hub):

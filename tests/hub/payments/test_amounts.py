@@ -30,10 +30,10 @@ def test_credits_are_whole_coins_both_ways(units, micros, minor):
 def test_amount_between_two_coins_is_refused_and_the_nearest_named():
     with pytest.raises(BadAmount) as refused:
         INR.minor_of(26_000)
-    assert refused.value.hint == "Near it is 0.03."
+    assert refused.value.hint == "The nearest possible amount is 0.03 credits."
     with pytest.raises(BadAmount) as refused:
         INR.minor_of(1)
-    assert refused.value.hint == "Near it is 0.01."
+    assert refused.value.hint == "The nearest possible amount is 0.01 credits."
     with pytest.raises(BadAmount) as refused:
         Units("inr", Decimal(3)).minor_of(3334)
     assert refused.value.hint is None  # no whole micros are exactly so many coins there
@@ -43,7 +43,7 @@ def test_more_than_the_processor_takes_at_once_is_refused():
     assert MOST_MINOR == 99_999_999
     with pytest.raises(BadAmount, match=r"1000000\.00 INR") as refused:
         INR.minor_of((MOST_MINOR + 1) * 10_000)
-    assert refused.value.hint == "At most 999999.99 INR at once."
+    assert refused.value.hint == "A payment is at most 999999.99 INR."
 
 
 def test_rounding_up_is_to_the_next_coin_and_never_less():

@@ -214,7 +214,7 @@ def test_only_what_nobody_can_take_back_is_paid_out(hub_url):
         assert (can["cashable_micros"], [one["micros"] for one in can["later"]]) == (0, [100 * CREDIT])
         refused = await desk.request(50, status=409)
         assert refused["error"]["code"] == "not_cashable"
-        assert "given back" in refused["error"]["hint"]
+        assert "give them back" in refused["error"]["hint"]
         # An audit that found its node right speaks for what came before.
         valid = AuditRecordRow(id=held.node_id, valid_in_a_row=1, guilty=0, last_valid_at=desk.pool.clock.now())
         desk.run(lambda session: session.add(valid))
@@ -257,7 +257,7 @@ def test_less_than_the_minimum_waits(sqlite_hub):
     async def story(desk: Desk) -> None:
         desk.earn(600)
         refused = await desk.request("499.999999", status=422)
-        assert refused["error"]["message"] == "No less than 500 credits is paid out at once."
+        assert refused["error"]["message"] == "A cash-out is at least 500 credits."
         await desk.request(500)
 
     play_desk(sqlite_hub, story, cash_out_min=500)

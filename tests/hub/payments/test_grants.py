@@ -51,10 +51,10 @@ def test_who_takes_more_than_there_is_hears_how_much_there_is(sqlite_hub):
         await by_hand(pool, "grants", 20, promotional=True)
         error = (await by_hand(pool, "withdrawals", 6))["error"]
         assert error["code"] == "insufficient_credits"
-        assert error["message"] == "6 credits is more than the 5 that can be taken."
+        assert error["message"] == "6 credits is more than the 5 that you can withdraw."
         assert "top-up" not in error["hint"]
         error = (await by_hand(pool, "withdrawals", 21, promotional=True))["error"]
-        assert error["message"] == "21 credits is more than the 20 that can be taken."
+        assert error["message"] == "21 credits is more than the 20 that you can withdraw."
         assert await has(pool, "available", "promotional") == (5, 20)
         await by_hand(pool, "withdrawals", 20, promotional=True)
         await by_hand(pool, "withdrawals", 5)

@@ -24,7 +24,7 @@ def test_hour_without_stripe_loses_nothing(hub_url):
         await till.tell()
         pending = await till.top_up(30)
         assert (pending["state"], pending["url"]) == ("pending", None)
-        assert "asked again by itself" in pending["message"]
+        assert "tries again automatically" in pending["message"]
         charged = await till.top_up(20, card="saved")
         assert charged["state"] == "pending"
         await till.pay_out("cashout_1", DAVE, 500)
@@ -126,7 +126,7 @@ def test_saved_card_is_charged_below_the_threshold_and_never_above_the_monthly_l
         await till.later(60)
         assert till.has() == {"available": 20}
         shown = await till.ask("GET", "wallet/payments")
-        assert "limit of 250 credits a month is used up" in shown["plan"]["stopped"]
+        assert "monthly limit of 250 credits is used up" in shown["plan"]["stopped"]
         for wrong in (PLAN | {"monthly": 99}, PLAN | {"below": 0}, PLAN | {"amount": "0.001"}):
             await till.ask("PUT", "wallet/plan", wrong, status=422)
         await till.ask("PUT", "wallet/plan", {"plan": "none"})
@@ -209,6 +209,6 @@ def test_charge_for_a_job_is_in_whole_coins_and_within_the_month(sqlite_hub):
         assert await cover(7_300_001, 7_300_001) == 731, "no less than what lacks"
         assert await cover(5_000_000, 15_000_000) == 500, "there is no room for all of them"
         assert await cover(8_000_000, 8_000_000) is None
-        assert "limit of 20 credits a month" in (await till.ask("GET", "wallet/payments"))["plan"]["stopped"]
+        assert "monthly limit of 20 credits" in (await till.ask("GET", "wallet/payments"))["plan"]["stopped"]
 
     play_with_stripe(sqlite_hub, story)

@@ -40,7 +40,7 @@ def test_voucher_is_a_present_for_each_user_once(hub_url):
         assert again["error"]["message"] == "You have redeemed this voucher already."
         await redeem(pool, made["code"], user=BOB)
         used_up = await redeem(pool, made["code"], user=ADMIN, status=409)
-        assert used_up["error"]["message"] == "Others have used up this voucher."
+        assert used_up["error"]["message"] == "This voucher has no uses left."
         assert [await presents(pool, user) for user in (ALICE, BOB, ADMIN)] == [50, 50, 0]
         (listed,) = (await ask(pool, "GET", "admin/vouchers", user=ADMIN))["items"]
         assert (listed["used"], listed["uses"], listed["note"]) == (2, 2, "for the lab")

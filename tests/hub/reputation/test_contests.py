@@ -165,7 +165,7 @@ def test_operator_who_resolves_what_nobody_contested_is_told_where_to_look(sqlit
             answer = await pool.call("POST", f"admin/contests/{event}/resolve", {"resolution": "upheld"}, user=ADMIN)
             error = answer.json()["error"]
             assert (answer.status_code, error["code"]) == (404, "no_such_event")
-            assert error["message"] == f"Nobody has contested an event {event}."
+            assert error["message"] == f"There is no contest of an event {event}."
             assert "admin contests" in error["hint"]
 
     play(sqlite_hub, story)

@@ -45,12 +45,12 @@ def test_renter_without_credits_waits_and_is_told_how_many_are_missing(hub_url):
         assert agent.unread(Offer) == []
         why = (await pool.call("GET", f"jobs/{job_id}/why", user=POOR)).json()
         assert why["summary"].startswith(
-            "Your credits are not enough for it: 2 have to be set aside, and you have 0: 2 "
+            "You do not have enough credits: the job needs a hold of 2, and you have 0, so 2 "
         )
         await give(pool, POOR, 1.5)
         why = (await pool.call("GET", f"jobs/{job_id}/why", user=POOR)).json()
-        assert "and you have 1.5: 0.5 are missing" in why["summary"]
-        assert "Ask the operator for them: it starts by itself" in why["summary"], "this pool takes no cards"
+        assert "and you have 1.5, so 0.5 are missing" in why["summary"]
+        assert "Ask the operator for them. It then starts automatically." in why["summary"], "this pool takes no cards"
         assert agent.unread(Offer) == []
         await give(pool, POOR, 0.5, key="second")
         assert (await take(agent)).manifest.job_id == job_id
@@ -161,7 +161,7 @@ def test_budget_of_a_job_is_kept_by_all_its_slices(sqlite_hub):
         working = [agent for agent in agents if agent.works]
         assert len(working) == 2
         why = (await pool.call("GET", f"jobs/{job_id}/why")).json()
-        assert "left of its budget is set aside" in why["summary"]
+        assert "rest of the budget is held" in why["summary"]
         other = await pool.submit(**BIG, user=ALICE)
         await pool.settle(1)
         assert (await pool.job(other)).state == "running", "another job of theirs has money of its own"
@@ -172,7 +172,7 @@ def test_budget_of_a_job_is_kept_by_all_its_slices(sqlite_hub):
         await pool.settle(1)
         job = await pool.job(job_id)
         assert (job.state, job.verdict) == ("failed", "budget")
-        assert "money for it ran out" in (job.message or "")
+        assert "ran out of budget" in (job.message or "")
 
     play(sqlite_hub, story)
 
@@ -185,7 +185,7 @@ def test_job_whose_budget_is_too_small_to_begin_says_what_it_takes(sqlite_hub):
         job = await pool.job(job_id)
         assert (job.state, job.verdict, job.started_at) == ("failed", "budget", None)
         words = (
-            "Its budget of 0.05 is too small for it to begin: 0.1 have to be set aside, at 2 an hour."
+            "The budget of 0.05 credits is too small to start: a slice needs a hold of 0.1, at 2 an hour."
             " Raise `budget`, or set `max_runtime` to 1m30s or less."
         )
         assert job.message == words
@@ -299,7 +299,7 @@ def test_attempt_whose_money_is_over_saves_its_work_and_ends_with_the_verdict_bu
         await pool.settle(1)
         job = await pool.job(job_id, user=POOR)
         assert (job.state, job.verdict, job.reason) == ("failed", "budget", "budget")
-        assert (job.message or "").startswith("The money for it ran out")
+        assert (job.message or "").startswith("The job's budget or your credits ran out")
         left = await has(pool, POOR)
         assert set(left) <= {Kind.AVAILABLE}
         assert sum(left.values()) + pool.attempt(work.id).cost_micros == 3_000_000
@@ -349,7 +349,7 @@ def test_what_is_being_leased_is_not_spent_again():
 
 
 def test_credits_can_be_bought_only_where_cards_are_taken():
-    assert "`computepool wallet top-up`, or ask the operator: it" in Purse().words(needs(), 6)
+    assert "`computepool wallet top-up`, or ask the operator. It" in Purse().words(needs(), 6)
     assert "top-up" not in Purse(takes_cards=False).words(needs(), 6)
 
 

@@ -365,7 +365,7 @@ def test_slice_that_fails_the_same_way_on_three_nodes_stops_and_says_so(sqlite_h
             await pool.settle(60)
         job = await pool.job(job_id)
         assert job.state == "failed"
-        assert job.message.startswith("It failed in the same way on 3 nodes, and was not tried again.")
+        assert job.message.startswith("The job failed in the same way on 3 nodes, so it was not tried again.")
 
     play(sqlite_hub, story)
 

@@ -214,7 +214,7 @@ def dispute(pool: Rented, held: Held, outcome: Outcome, micros: int | None = Non
 
 def test_what_is_owed_is_not_given_back_by_a_dispute_as_well(pool):
     held = cheated(pool)
-    with pytest.raises(Exception, match="or is owed to you"):
+    with pytest.raises(Exception, match="a host owes it to you"):
         dispute(pool, held, Outcome.FULL)
 
 

@@ -64,7 +64,7 @@ def finish_device_login(
     if login.state == DeviceState.DENIED:
         raise DeviceLoginRefused("The login was denied in the browser.", code="denied")
     if login_id is None or login.user_id is None:
-        raise DeviceLoginRefused("Nobody has approved this login yet.", code="authorization_pending")
+        raise DeviceLoginRefused("This login is not approved yet.", code="authorization_pending")
     record(session, "device_login.used", login_id, now, actor=login.user_id)
     return open_session(session, session_id, login.user_id, now, visitor=visitor, by=SignInMethod.DEVICE)
 
@@ -83,4 +83,4 @@ class PollPace:
         if len(self._polled_at) > POLLERS_REMEMBERED:
             self._polled_at.popitem(last=False)
         if before is not None and now - before < POLL_SECONDS - POLL_TOLERANCE_SECONDS:
-            raise DeviceLoginRefused(f"Ask only every {POLL_SECONDS} s.", code="slow_down")
+            raise DeviceLoginRefused(f"Too many requests: wait {POLL_SECONDS} s between them.", code="slow_down")

@@ -121,7 +121,9 @@ class TokenDirectory:
             raise _revoked()
         principal, expires_at = known
         if expires_at <= now:
-            raise BadToken("This token has expired.", code="token_expired", hint="Make a new one: token create")
+            raise BadToken(
+                "This token has expired.", code="token_expired", hint="Create a new one: computepool token create"
+            )
         if principal.user_id in self._disabled_users:
             raise _revoked()
         if principal.memberships is not self._memberships.get(principal.user_id):
@@ -149,7 +151,7 @@ class TokenDirectory:
 
     def _verify(self, bearer: str, now: datetime) -> tuple[Principal, datetime]:
         if bearer.startswith(REFRESH_PREFIX):
-            raise BadToken("A refresh token only works with auth/refresh.", code="wrong_token")
+            raise BadToken("A refresh token works only with auth/refresh.", code="wrong_token")
         if len(bearer) > BEARER_LIMIT:
             raise BadToken("This is not a token of this hub.")
         claims = self._signer.read_access_token(bearer, now)
@@ -214,5 +216,7 @@ class TokenDirectory:
 
 def _revoked() -> BadToken:
     return BadToken(
-        "This token was revoked, or never was.", code="token_revoked", hint="Sign in again with: computepool login URL"
+        "This token was revoked or does not exist.",
+        code="token_revoked",
+        hint="Sign in again with: computepool login URL",
     )

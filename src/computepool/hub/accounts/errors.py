@@ -6,9 +6,9 @@ PoolError
 │   └── BadSignInLink
 ├── Forbidden
 │   ├── RegistrationClosed
-│   ├── WrongPassword            not 401: whoever asks is signed in
+│   ├── WrongPassword            not 401: the caller is signed in
 │   ├── NeedsSession             a personal token does not suffice
-│   ├── MoreThanYouHave          nobody hands on rights that they do not have
+│   ├── MoreThanYouHave          the caller does not have the rights itself
 │   ├── OnlyForOwners            of a team
 │   └── InvitationOfAnother
 ├── NotFound
@@ -50,7 +50,8 @@ class BadSignInLink(Unauthenticated):
 
     def __init__(self) -> None:
         super().__init__(
-            "This sign-in link was used already, or has expired.", hint="Start the hub again, and it prints a new one."
+            "This sign-in link was already used or has expired.",
+            hint="Get a new one: restart `computepool up`, or run `computepool hub admin`.",
         )
 
 
@@ -58,14 +59,14 @@ class RegistrationClosed(Forbidden):
     code = "registration_closed"
 
     def __init__(self) -> None:
-        super().__init__("This pool takes no new accounts by itself.", hint="Ask its operator for one.")
+        super().__init__("Registration is closed on this pool.", hint="Ask its operator for an account.")
 
 
 class WrongPassword(Forbidden):
     code = "wrong_password"
 
     def __init__(self) -> None:
-        super().__init__("The current password is wrong.", hint="Type the password that you sign in with now.")
+        super().__init__("The current password is wrong.", hint="Enter the password that you sign in with.")
 
 
 class NeedsSession(Forbidden):
@@ -73,7 +74,7 @@ class NeedsSession(Forbidden):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} cannot be changed with a personal token.", hint="Sign in, and use the session's access token."
+            f"{what} cannot be changed with a personal token.", hint="Sign in with your password and try again."
         )
 
 
@@ -90,8 +91,8 @@ class InvitationOfAnother(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(
-            "This invitation is for another email address than that of your account.",
-            hint="Sign in with the account that has the address, or ask for an invitation to yours.",
+            "This invitation is for another email address.",
+            hint="Sign in with the account that has this address, or ask for an invitation to your address.",
         )
 
 
@@ -110,13 +111,13 @@ class BadInvitation(NotFound):
 
     def __init__(self) -> None:
         super().__init__(
-            "This invitation was used or taken back, or has expired.", hint="Ask the team for another one."
+            "This invitation was already used, was revoked, or has expired.", hint="Ask the team for a new one."
         )
 
 
 class NoSuchToken(NotFound):
     def __init__(self, token_id: str) -> None:
-        super().__init__(f"There is no token {token_id}.", hint="List yours with: computepool token list")
+        super().__init__(f"There is no token {token_id}.", hint="List your tokens with: computepool token list")
 
 
 class NoSuchSession(NotFound):
@@ -126,7 +127,7 @@ class NoSuchSession(NotFound):
 
 class NoSuchUser(NotFound):
     def __init__(self, user_id: str) -> None:
-        super().__init__(f"There is no user {user_id}.", hint="Who is here: computepool admin users")
+        super().__init__(f"There is no user {user_id}.", hint="List users with: computepool admin users")
 
 
 class NoSuchUserCode(NotFound):
@@ -134,7 +135,7 @@ class NoSuchUserCode(NotFound):
 
     def __init__(self) -> None:
         super().__init__(
-            "No login waits for this code.", hint="Check the letters; a code is good for ten minutes and one use."
+            "No login is waiting for this code.", hint="Check the code. It works once, within ten minutes."
         )
 
 
@@ -142,7 +143,7 @@ class EmailTaken(Conflict):
     code = "email_taken"
 
     def __init__(self) -> None:
-        super().__init__("There is an account with this email already.", hint="Sign in instead.")
+        super().__init__("An account with this email already exists.", hint="Sign in instead.")
 
 
 class AddressOfAnother(Conflict):
@@ -156,16 +157,14 @@ class PublicNameTaken(Conflict):
     code = "public_name_taken"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"The public name {name!r} belongs to somebody else.", hint="Choose another.")
+        super().__init__(f"The public name {name!r} is already taken.", hint="Choose another.")
 
 
 class HandleTaken(Conflict):
     code = "handle_taken"
 
     def __init__(self, handle: str) -> None:
-        super().__init__(
-            f"The handle {handle!r}, or one that looks like it, belongs to somebody else.", hint="Choose another."
-        )
+        super().__init__(f"The handle {handle!r}, or one that looks like it, is already taken.", hint="Choose another.")
 
 
 class TooManyHandles(Conflict):
@@ -173,7 +172,8 @@ class TooManyHandles(Conflict):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"You had {limit} handles, which is the most: former ones stay yours.", hint="Take one of them again."
+            f"You have had {limit} handles, which is the limit.",
+            hint="Your former handles are still yours: choose one of them.",
         )
 
 
@@ -181,14 +181,16 @@ class LastOwner(Conflict):
     code = "last_owner"
 
     def __init__(self) -> None:
-        super().__init__("A team needs an owner, and this is the only one.", hint="Make another member an owner first.")
+        super().__init__(
+            "This is the only owner, and a team needs at least one.", hint="Make another member an owner first."
+        )
 
 
 class TeamLimitReached(Conflict):
     code = "team_limit"
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}, which is the most.")
+        super().__init__(f"{what}, which is the limit.")
 
 
 class LastAdmin(Conflict):
@@ -196,7 +198,7 @@ class LastAdmin(Conflict):
 
     def __init__(self, email: str) -> None:
         super().__init__(
-            f"{email} is the only admin, and somebody has to run the pool.", hint="Make somebody else one first."
+            f"{email} is the only admin, and a pool needs at least one.", hint="Make another user an admin first."
         )
 
 
@@ -204,7 +206,7 @@ class TokenLimitReached(Conflict):
     code = "token_limit"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"You have {limit} tokens, which is the most.", hint="Revoke one that you no longer use.")
+        super().__init__(f"You have {limit} tokens, which is the limit.", hint="Revoke one that you no longer use.")
 
 
 class TooManyTries(TooMany):

@@ -60,8 +60,8 @@ def read_handle(typed: str) -> str:
     handle = typed.strip().lower()
     if not MIN_LENGTH <= len(handle) <= MAX_LENGTH or not _HANDLE.fullmatch(handle):
         raise _bad(
-            f"has {MIN_LENGTH} to {MAX_LENGTH} letters a-z and digits, begins with a letter, and may have single "
-            "hyphens between them"
+            f"must have {MIN_LENGTH} to {MAX_LENGTH} letters a-z, digits or single hyphens, start with a letter, and "
+            "not end with a hyphen"
         )
     if key_of(handle) in _RESERVED_KEYS:
         raise _bad(f"{handle} is reserved")
@@ -148,7 +148,7 @@ def find_owner(session: Session, typed: str) -> str | None:
 
 def _bad(message: str) -> Invalid:
     return Invalid(
-        "The handle will not do.",
+        "The handle is not valid.",
         fields=[FieldError(field="handle", message=message)],
-        hint="Such as ada or my-lab. Everybody can read it.",
+        hint="Examples: ada, my-lab. Handles are public.",
     )

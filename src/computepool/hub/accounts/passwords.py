@@ -25,7 +25,7 @@ def check_password(password: str, email: str, *, field: str = "password") -> Non
     elif password.strip().lower() == email.lower():
         problem = "is the email address"
     if problem:
-        raise Invalid("The password will not do.", fields=[FieldError(field=field, message=problem)])
+        raise Invalid("The password is not valid.", fields=[FieldError(field=field, message=problem)])
 
 
 class Passwords:

@@ -42,12 +42,14 @@ def read_public_name(text: str) -> str:
     if not MIN_LENGTH <= len(name) <= MAX_LENGTH:
         raise _bad(f"A public name has {MIN_LENGTH} to {MAX_LENGTH} characters.")
     if not all(_is_plain(char) or char in BETWEEN for char in name):
-        raise _bad("A public name has letters, digits, spaces, hyphens, underscores and dots.")
+        raise _bad("A public name can have only letters, digits, spaces, hyphens, underscores and dots.")
     if name[0] in BETWEEN or name[-1] in BETWEEN or any(a in BETWEEN and b in BETWEEN for a, b in pairwise(name)):
-        raise _bad("A public name begins and ends with a letter or a digit, and has one sign between them at a time.")
+        raise _bad(
+            "A public name starts and ends with a letter or a digit, and cannot have two other characters in a row."
+        )
     alphabets = {unicodedata.name(char, "").split(" ")[0] for char in name if char.isalpha()}
     if len(alphabets & LOOK_ALIKE) > 1:
-        raise _bad("A public name has letters of one alphabet.")
+        raise _bad("A public name can have letters of only one alphabet.")
     if _key(name) in RESERVED:
         raise _bad(f"The public name {name!r} is reserved.")
     return name
@@ -88,4 +90,4 @@ def _key(name: str) -> str:
 
 
 def _bad(message: str) -> Invalid:
-    return Invalid(message, hint="Such as Ada or gpu-garage.42. Everybody can read it.")
+    return Invalid(message, hint="Examples: Ada, gpu-garage.42. Public names are visible to everybody.")

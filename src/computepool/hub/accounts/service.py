@@ -73,7 +73,8 @@ def normal_email(typed: str) -> str:
     email = typed.strip().lower()
     if len(email) > EMAIL_LIMIT or not _EMAIL.fullmatch(email):
         raise Invalid(
-            "The email address will not do.", fields=[FieldError(field="email", message="is not name@example.org")]
+            "The email address is not valid.",
+            fields=[FieldError(field="email", message="must look like name@example.org")],
         )
     return email
 

@@ -144,9 +144,9 @@ class SignIn:
             self._directory.revoke(Revoked(sessions=[session_id]))
             log.warning("session.refresh_token_reused", session_id=session_id)
             raise BadToken(
-                "This refresh token was used before, so its session was ended.",
+                "This refresh token was used twice, so its session was ended.",
                 code="refresh_token_reused",
-                hint="Sign in again. If you did not use it twice, somebody else has: change your password.",
+                hint="Sign in again. If you did not use it twice, somebody else may have it: change your password.",
             )
         if found is None:
             raise BadToken("This session has ended.", code="session_ended", hint="Sign in again.")
@@ -218,7 +218,7 @@ class SignIn:
                     expires_in=int(device.LIFETIME.total_seconds()),
                     interval=device.POLL_SECONDS,
                 )
-        raise Unavailable("No code is free just now.", hint="Try again.")
+        raise Unavailable("No login code is available at the moment.", hint="Try again.")
 
     async def look_at_device(self, caller: Principal, typed_code: str) -> DeviceLogin:
         """The login that waits for this code. A guess counts as one at `decide_device` does."""
@@ -234,8 +234,8 @@ class SignIn:
     async def decide_device(self, caller: Principal, typed_code: str, *, approve: bool) -> None:
         if approve and not caller.scopes >= caller.role.scopes:
             raise MoreThanYouHave(
-                "The device would get all rights of your account, and this token has only some of them.",
-                hint="Approve it where you are signed in with your password.",
+                "The device would get all rights of your account, but this token has only some of them.",
+                hint="Approve the device in a browser in which you are signed in with your password.",
             )
         key = PER_APPROVER, caller.user_id
         self._throttle.begin(key)

@@ -128,7 +128,7 @@ def change_role(session: Session, team_id: str, user_id: str, role: TeamRole, ac
     member, acting = _member(session, team_id, user_id), _role_of_actor(session, team_id, actor)
     _check_power(acting, {TeamRole(member.role), role})
     if role.scopes > TeamRole.MEMBER.scopes and session.get_one(User, user_id).managed_by is not None:
-        raise MoreThanYouHave("A service account is a member or a viewer.")
+        raise MoreThanYouHave("A service account can only be a member or a viewer.")
     if member.role != role:
         if role is not OWNER:
             _keep_an_owner(session, team_id, member)
@@ -158,7 +158,7 @@ def create_service_account(
 ) -> User:
     """A user without address and password, for programs. It owns nothing, and acts for its team alone."""
     if role.scopes > TeamRole.MEMBER.scopes:
-        raise MoreThanYouHave("A service account is a member or a viewer.")
+        raise MoreThanYouHave("A service account can only be a member or a viewer.")
     lock_team(session, team_id)
     _check_power(_role_of_actor(session, team_id, actor), {role})
     session.add(Owner(id=user_id, kind=OwnerKind.USER, created_at=now))
@@ -312,9 +312,9 @@ def _check_power(acting: TeamRole, roles: Iterable[TeamRole]) -> None:
     if acting is OWNER:
         return
     if acting is not TeamRole.ADMIN:
-        raise OnlyForOwners("Only owners and admins of the team decide who belongs to it.")
+        raise OnlyForOwners("Only owners and admins of the team can change its members.")
     if OWNER in roles:
-        raise OnlyForOwners("Only an owner of the team makes, changes or removes owners.")
+        raise OnlyForOwners("Only an owner of the team can add, change or remove owners.")
 
 
 def _keep_an_owner(session: Session, team_id: str, member: TeamMember) -> None:

@@ -27,7 +27,7 @@ PER_EMAIL = Limit("sign-ins with this email", free=5, longest_wait_seconds=300, 
 PER_ADDRESS = Limit("sign-ins from this address", free=50, longest_wait_seconds=300, forgiven_every_seconds=20)
 PER_APPROVER = Limit("wrong device codes of this account", free=10, longest_wait_seconds=300, forgiven_every_seconds=60)
 PER_CHANGER = Limit(
-    "tries of this account to change its password", free=5, longest_wait_seconds=300, forgiven_every_seconds=300
+    "attempts of this account to change its password", free=5, longest_wait_seconds=300, forgiven_every_seconds=300
 )
 NEW_DEVICES = Limit("device logins from this address", free=100, longest_wait_seconds=60, forgiven_every_seconds=5)
 

@@ -82,7 +82,9 @@ def check_personal_token(token: str) -> None:
     """Raise if it cannot be one of ours, whatever the database says."""
     body, checksum = token[:-CHECKSUM_CHARACTERS], token[-CHECKSUM_CHARACTERS:]
     if not _PERSONAL.fullmatch(token) or _checksum(body) != checksum:
-        raise BadToken("This token is mistyped or cut off.", code="token_mistyped", hint="Copy it again, all of it.")
+        raise BadToken(
+            "This token is mistyped or incomplete.", code="token_mistyped", hint="Copy the whole token again."
+        )
 
 
 def _checksum(body: str) -> str:

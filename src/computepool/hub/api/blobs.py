@@ -116,7 +116,7 @@ def _add_blobs(routes: Routes, store: LocalStore, signer: BlobSigner, offload: O
 
     async def _file(right: GetRight) -> FileResponse:
         if await offload(store.size, right.key) is None:
-            raise NotFound("This artifact is not stored any more.")
+            raise NotFound("This artifact is no longer stored.")
         # What a renter's job wrote must never be shown, or run, as a page of the hub. The shell adds nosniff.
         headers = {
             "Content-Disposition": disposition("attachment", right.filename),

@@ -156,7 +156,7 @@ def _add_files(routes: Routes, engine: Engine) -> None:
         try:
             begin = await downloads.read(file, 0, media.SNIFFED_BYTES) if file.size_bytes else b""
         except ObjectMissing:
-            raise NotFound("This output is not stored any more.") from None
+            raise NotFound("This output is no longer stored.") from None
         return answer(request, artifact, media.preview_type(artifact.path or "", begin), media.PREVIEW_POLICY)
 
 

@@ -30,8 +30,8 @@ class NotUploadedYet(Conflict):
     def __init__(self, missing: Sequence[int]) -> None:
         shown = ", ".join(str(part) for part in missing[:20]) + (" …" if len(missing) > 20 else "")
         super().__init__(
-            f"{len(missing)} of its parts are not there yet: {shown}.",
-            hint="POST artifacts with the same digest again: it lists the parts that are missing.",
+            f"The upload is incomplete. Missing parts: {shown}.",
+            hint="POST artifacts with the same digest again: the answer lists the missing parts.",
         )
 
 
@@ -40,8 +40,8 @@ class DigestMismatch(Invalid):
 
     def __init__(self, digest: str) -> None:
         super().__init__(
-            f"What was uploaded is not {digest}. It was thrown away.",
-            hint="Upload it again; if that fails too, the file changed while it was read.",
+            f"The uploaded bytes do not have the digest {digest}, so they were deleted.",
+            hint="Upload the file again. If that fails too, check whether the file changes during the upload.",
         )
 
 
@@ -49,14 +49,16 @@ class AnnouncedOtherwise(Conflict):
     code = "size_mismatch"
 
     def __init__(self, digest: str, size_bytes: int) -> None:
-        super().__init__(f"{digest} has {size_bytes} bytes, not what was announced now.")
+        super().__init__(
+            f"{digest} is already known with {size_bytes} bytes, which differs from the size in this request."
+        )
 
 
 class OutputAltered(Conflict):
     code = "output_altered"
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"The output {path} of this attempt is stored already, with other bytes.")
+        super().__init__(f"The output {path} of this attempt is already stored with different content.")
 
 
 class UploadTooLarge(TooLarge):
@@ -69,7 +71,7 @@ class TooManyBundles(TooMany):
 
     def __init__(self) -> None:
         super().__init__(
-            "Too many bundles are sent with their specs at the same time.",
+            "Too many bundles are being sent with their specs at the same time.",
             hint="Send one after the other, or upload the bundle first: POST /api/v1/artifacts, then "
             "POST /api/v1/jobs?bundle=artifact_….",
         )
@@ -77,7 +79,9 @@ class TooManyBundles(TooMany):
 
 class BadUpload(Invalid):
     def __init__(self, field: str, message: str, value: str | None = None) -> None:
-        super().__init__("The upload cannot be taken.", fields=[FieldError(field=field, message=message, value=value)])
+        super().__init__(
+            "The upload request is not valid.", fields=[FieldError(field=field, message=message, value=value)]
+        )
 
 
 class StorageExceeded(TooLarge):
@@ -85,7 +89,7 @@ class StorageExceeded(TooLarge):
 
     def __init__(self, limit: str) -> None:
         super().__init__(
-            f"Your storage is full: you may keep {limit}.",
+            f"Your storage is full: the limit is {limit}.",
             hint="Delete what you no longer need: computepool artifacts list, computepool prune --older-than 30d.",
         )
 
@@ -105,7 +109,7 @@ class DailyStorageExceeded(StorageExceeded):
         TooLarge.__init__(
             self,
             f"You may store {about_bytes(limit_bytes)} in a day until you have bought credits.",
-            hint="Go on tomorrow (UTC), or buy credits: computepool wallet top-up.",
+            hint="Continue tomorrow (UTC), or buy credits: computepool wallet top-up.",
         )
         self.retry_after_seconds = retry_after_seconds
 
@@ -117,7 +121,7 @@ class StorageUnpaid(StorageExceeded):
     def __init__(self, unpaid_micros: int) -> None:
         TooLarge.__init__(
             self,
-            f"{spell_credits(unpaid_micros)} for what you store could not be paid, so nothing more is stored.",
+            f"{spell_credits(unpaid_micros)} for your storage could not be paid, so uploads are refused.",
             hint="Buy credits: computepool wallet top-up. Or delete what you no longer need: computepool artifacts "
             "list, computepool prune --older-than 30d.",
         )

@@ -16,7 +16,7 @@ class NotFinished(Conflict):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(
-            f"{job_id} is not over yet.", hint=f"What goes on for nothing is canceled: computepool cancel {job_id}"
+            f"{job_id} has not ended yet.", hint=f"If you no longer need it, cancel it: computepool cancel {job_id}"
         )
 
 
@@ -25,7 +25,7 @@ class NothingPaid(Conflict):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(
-            f"Nothing was paid for {job_id}, or all of it came back or is owed to you.",
+            f"There is nothing to refund for {job_id}: you paid nothing, or you got it back, or a host owes it to you.",
             hint=f"computepool explain {job_id} shows it.",
         )
 
@@ -35,7 +35,7 @@ class TooLate(Conflict):
 
     def __init__(self, job_id: str, until: datetime) -> None:
         super().__init__(
-            f"{job_id} could be disputed until {until:%Y-%m-%d %H:%M} UTC. Its hosts may have been paid out since."
+            f"{job_id} could be disputed until {until:%Y-%m-%d %H:%M} UTC. Its hosts may have cashed out since."
         )
 
 
@@ -43,7 +43,7 @@ class DisputedBefore(Conflict):
     code = "disputed_before"
 
     def __init__(self, job_id: str, dispute_id: str) -> None:
-        super().__init__(f"{job_id} is disputed in {dispute_id} already.", hint="A job is disputed once.")
+        super().__init__(f"{job_id} is disputed in {dispute_id} already.", hint="A job can be disputed once.")
 
 
 class AlreadyResolved(Conflict):
@@ -58,10 +58,10 @@ class BankDecides(Conflict):
 
     def __init__(self, dispute_id: str) -> None:
         super().__init__(
-            f"{dispute_id} is before the payer's bank, which has not decided yet: if it gives the money back, the "
-            "renter would have that and the refund.",
-            hint="Its answer is applied by itself; if it is lost, refund then. `none` is possible now: the pool bears "
-            "it, and the hosts keep what they earned.",
+            f"The payer's bank has not decided about {dispute_id} yet. If it returns the money, the renter would have "
+            "both that and the refund.",
+            hint="Wait for the bank's decision. If the pool loses, you can refund then. You can use `none` now: the "
+            "pool pays, and the hosts keep what they earned.",
         )
 
 
@@ -70,6 +70,6 @@ class TooMuch(Invalid):
 
     def __init__(self, micros: int, most: int) -> None:
         super().__init__(
-            f"{spell_credits(micros)} is more than the {format_credits(most)} that can be given back.",
-            hint="Or resolve it with `full`.",
+            f"{spell_credits(micros)} is more than the {format_credits(most)} that can be refunded.",
+            hint="To refund everything, use `full`.",
         )

@@ -67,7 +67,7 @@ def save(
         return []
     needed = {file.artifact_id for file in files}
     if touch_stored(session, sorted(needed), now) != needed:
-        raise CheckpointIncomplete("some of its files were let go meanwhile: upload it again")
+        raise CheckpointIncomplete("some of its files were deleted in the meantime; upload it again")
     size_bytes = sum(file.size_bytes for file in files)
     session.add(
         Checkpoint(
@@ -152,12 +152,12 @@ def _is_told_already(known: Sequence[Checkpoint], number: int, files: Sequence[S
     """`known`: the newest first."""
     newest = known[0].number if known else 0
     if number > newest + NUMBERS_AHEAD:
-        raise CheckpointIncomplete(f"number {number} is too far ahead of {newest}, the newest that counts")
+        raise CheckpointIncomplete(f"number {number} is too far ahead of the newest stored checkpoint, {newest}")
     if number > newest:
         return bool(known) and _content(_saved(known[0]).files) == _content(files)
     twin = next((row for row in known if row.number == number), None)
     if twin is None or _content(_saved(twin).files) != _content(files):
-        raise CheckpointIncomplete(f"number {number} is not newer than {newest}, which counts")
+        raise CheckpointIncomplete(f"number {number} is not newer than the stored checkpoint {newest}")
     return True
 
 

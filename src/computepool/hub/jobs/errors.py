@@ -37,8 +37,8 @@ class NoSuchShare(NotFound):
     code = "no_such_share"
 
     def __init__(self) -> None:
-        hint = "It may have expired, or its owner revoked it: ask them for another."
-        super().__init__("There is no such link.", hint=hint)
+        hint = "It may have expired, or its owner revoked it. Ask the owner for a new one."
+        super().__init__("This link is not valid.", hint=hint)
 
 
 class StaleLease(Conflict):
@@ -52,16 +52,16 @@ class JobNotFinal(Conflict):
     code = "job_not_final"
 
     def __init__(self, job_id: str, state: str) -> None:
-        super().__init__(
-            f"{job_id} is still {state}.", hint="Cancel it first, or wait until it has ended, and try again then."
-        )
+        super().__init__(f"{job_id} is still {state}.", hint="Cancel it, or wait until it has ended. Then try again.")
 
 
 class QueueFull(Conflict):
     code = "queue_full"
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, hint="Wait until some of your jobs have run, or cancel some: computepool ps.")
+        super().__init__(
+            message, hint="Wait until some of your jobs have started, or cancel some. List them with: computepool ps"
+        )
 
 
 class JobDisputed(Conflict):
@@ -69,8 +69,8 @@ class JobDisputed(Conflict):
 
     def __init__(self, job_id: str, dispute_id: str) -> None:
         super().__init__(
-            f"{job_id} is disputed ({dispute_id}): what it left behind is needed to decide.",
-            hint="Delete it when the dispute is resolved.",
+            f"{job_id} is disputed ({dispute_id}), and its files are needed to decide the dispute.",
+            hint="Delete it after the dispute is resolved.",
         )
 
 
@@ -78,14 +78,14 @@ class NoReceipt(Conflict):
     code = "no_receipt"
 
     def __init__(self, job_id: str) -> None:
-        super().__init__(f"{job_id} has no receipt: there is one for each attempt that ended on its node.")
+        super().__init__(f"{job_id} has no receipt, because no attempt of it has ended on a node.")
 
 
 class ArtifactInUse(Conflict):
     code = "artifact_in_use"
 
     def __init__(self, artifact_id: str, job_id: str | None) -> None:
-        who = f"{job_id}, which has not ended" if job_id is not None else "a job that is just being submitted"
+        who = f"{job_id}, which has not ended" if job_id is not None else "a job that is being submitted"
         super().__init__(f"{artifact_id} is needed by {who}.", hint="Cancel the job, or wait until it has ended.")
 
 
@@ -122,7 +122,7 @@ class BadOwnJob(Invalid):
 
     def __init__(self, why: str) -> None:
         hint = "Update the program that signed it, or submit the job without a signature."
-        super().__init__(f"The job's signature cannot be used: {why}.", hint=hint)
+        super().__init__(f"The job's signature is not valid: {why}.", hint=hint)
 
 
 class BadInputs(Invalid):

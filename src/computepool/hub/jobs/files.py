@@ -39,8 +39,8 @@ class AttemptOfSlice:
 class TooManyFiles(TooLarge):
     def __init__(self) -> None:
         super().__init__(
-            f"The job has more than {ZIP_FILES_LIMIT} outputs, which is the most for one archive.",
-            hint="Fetch them one by one, or all with: computepool get JOB",
+            f"The job has more than {ZIP_FILES_LIMIT} outputs, which is the limit for one archive.",
+            hint="Download them one by one, or all with: computepool get JOB",
         )
 
 
@@ -56,7 +56,7 @@ def find_log_file(session: Session, attempt_id: str) -> LogFile:
     query = select(Attempt, Job).join(Job, Job.id == Attempt.job_id)
     row = session.execute(query.where(Attempt.id == attempt_id, Job.deleted_at.is_(None))).first()
     if row is None:
-        raise NotFound(f"There is no log of {attempt_id} any more.")
+        raise NotFound(f"The log of {attempt_id} is no longer stored.")
     attempt, job = row
     if job.logs_removed_at is not None:
         raise Removed("logs", job.id, job.logs_removed_at)
@@ -74,7 +74,7 @@ def find_output(session: Session, artifact_id: str) -> Artifact:
     )
     artifact = session.scalar(query)
     if artifact is None:
-        raise NotFound("This output is not stored any more.")
+        raise NotFound("This output is no longer stored.")
     return artifact
 
 

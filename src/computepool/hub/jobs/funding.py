@@ -65,18 +65,18 @@ class Unfunded:
         price = f"at {format_credits(self.price_micros)} an hour"
         if self.is_slices:
             return (
-                f"The money for it ran out: earlier attempts left {left} of what a slice may cost, and {needed} have "
-                f"to be set aside for another, {price}. Raise `max_price` or `max_runtime`."
+                f"The slice ran out of budget: earlier attempts left {left} of what it may cost, but another attempt "
+                f"needs a hold of {needed}, {price}. Raise `max_price` or `max_runtime`."
             )
         seconds = seconds_for(self.had_micros, self.price_micros) if self.price_micros else 0
         shorter = f", or set `max_runtime` to {format_duration(seconds)} or less" if seconds else ""
         if self.had_micros < self.whole_micros:
             return (
-                f"The money for it ran out: {left} are left of its budget of {format_credits(self.whole_micros)}, and "
-                f"{needed} have to be set aside for a slice to begin, {price}. Raise `budget`{shorter}."
+                f"The job ran out of budget: {left} of {format_credits(self.whole_micros)} credits are left, but a "
+                f"slice needs a hold of {needed} to start, {price}. Raise `budget`{shorter}."
             )
         return (
-            f"Its budget of {left} is too small for it to begin: {needed} have to be set aside, {price}. "
+            f"The budget of {left} credits is too small to start: a slice needs a hold of {needed}, {price}. "
             f"Raise `budget`{shorter}."
         )
 

@@ -81,7 +81,7 @@ def _refuse_unless_ended(job: PermitFacts) -> PoolError | None:
 
 
 def _refuse_missing(job: PermitFacts) -> PoolError | None:
-    return BadBundle(job.missing, hint="Submit the job anew, with it.") if job.missing is not None else None
+    return BadBundle(job.missing, hint="Submit the job again, with this file.") if job.missing is not None else None
 
 
 _HAS_RECEIPT = select(Attempt.id).where(Attempt.job_id == Job.id, Attempt.receipt.is_not(None)).exists()

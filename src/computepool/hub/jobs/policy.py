@@ -100,15 +100,23 @@ class Ending:
 UNTOLD_SECONDS = 30 * 60.0
 """For which an agent that does not tell what it prepares may say nothing of an attempt before it runs."""
 NOT_BEGUN = Ending(
-    Verdict.HOST, "not_begun", detail=f"the node did not begin it within {BEGIN_SECONDS:.0f} s", lost=True
+    Verdict.HOST, "not_begun", detail=f"the node did not start the attempt within {BEGIN_SECONDS:.0f} s", lost=True
 )
-STALLED = Ending(Verdict.HOST, "stalled", detail=f"the node said nothing of it for {PROGRESS_SECONDS:.0f} s", lost=True)
+STALLED = Ending(
+    Verdict.HOST,
+    "stalled",
+    detail=f"the node reported nothing about the attempt for {PROGRESS_SECONDS:.0f} s",
+    lost=True,
+)
 UNTOLD = Ending(
-    Verdict.HUB, "stalled", detail=f"nothing was heard of it for {UNTOLD_SECONDS / 60:.0f} minutes", lost=True
+    Verdict.HUB,
+    "stalled",
+    detail=f"the node reported nothing about the attempt for {UNTOLD_SECONDS / 60:.0f} minutes",
+    lost=True,
 )
 """On a node whose agent says nothing while it fetches: that is not held against it."""
 UNPROVEN = Ending(
-    Verdict.HOST, "stalled", detail="the node prepared it for too long for one that has no record yet", lost=True
+    Verdict.HOST, "stalled", detail="the node, which has no record yet, took too long to prepare the attempt", lost=True
 )
 IDLE_REASONS = frozenset({NOT_BEGUN.reason, STALLED.reason})
 """Of attempts that a node had and did nothing with. It cannot have them back by saying that it has them."""
@@ -231,12 +239,12 @@ def backoff_seconds(times: int) -> float:
 def why_failed(verdict: Verdict, reason: str, exit_code: int | None) -> str:
     """In words, for a slice whose last attempt ended so and left it failed."""
     if verdict is Verdict.HOST and reason in TOLD_BY_NODES:
-        return f"Node after node could not run it ({reason} the last time): the pool gave up."
+        return f"Several nodes could not run the job (the last one: {reason}), so it was not tried again."
     return _in_words(Ending(verdict, reason, exit_code))
 
 
 def _same_way(ending: Ending, nodes: int) -> str:
-    words = f"It failed in the same way on {nodes} nodes, and was not tried again."
+    words = f"The job failed in the same way on {nodes} nodes, so it was not tried again."
     if ending.verdict is Verdict.RENTER:
         return f"{words} {_in_words(ending)}"[:DETAIL_LIMIT_CHARACTERS]
     return f"{words} ({ending.reason}) {_what_it_adds(ending.detail)}".strip()[:DETAIL_LIMIT_CHARACTERS]
@@ -260,29 +268,29 @@ def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
 
 def _in_words(ending: Ending) -> str:
     if ending.verdict is Verdict.BUDGET:
-        return "The money for it ran out: its budget, or your credits."
+        return "The job's budget or your credits ran out."
     if ending.reason == EndReason.UNREACHABLE:
-        told = f"Its image or an input could not be fetched, {LOST_LIMIT} times."
+        told = f"The image or an input could not be downloaded, in {LOST_LIMIT} attempts."
         return f"{told} {_what_it_adds(ending.detail)}"[:DETAIL_LIMIT_CHARACTERS]
     if ending.verdict is not Verdict.RENTER:
-        return f"Lost {LOST_LIMIT} times ({ending.reason} the last time): the pool gave up."
+        return f"{LOST_LIMIT} attempts were lost (the last one: {ending.reason}), so the job was not tried again."
     words: dict[str, str] = {
         EndReason.EXITED: exit_sentence(ending.exit_code or 0),
         EndReason.MEMORY: "The command used more memory than `resources.memory` allows.",
         EndReason.DISK: "The command wrote more than `resources.disk` allows.",
         EndReason.RUNTIME: "The command ran longer than `max_runtime` allows.",
         EndReason.START_FAILED: "The command could not be started.",
-        EndReason.BUNDLE: "The bundle was refused.",
+        EndReason.BUNDLE: "The node rejected the bundle.",
         EndReason.BAD_INPUT: "An input cannot be used.",
-        EndReason.SLOW_INPUT: "Its image or an input came too slowly.",
-        EndReason.OUTPUTS: "The outputs could not be kept.",
-        OUT_OF_STORAGE: "The log could not be kept.",
+        EndReason.SLOW_INPUT: "The download of the image or an input was too slow.",
+        EndReason.OUTPUTS: "The outputs could not be stored.",
+        OUT_OF_STORAGE: "The log could not be stored.",
     }
     text = words.get(ending.reason, f"Ended: {ending.reason}.")
     if ending.reason == EndReason.EXITED and ending.detail.startswith("setup failed"):
         text = ""
     if wants_to_go_on(ending):
-        text = f"The command ended with exit code {CONTINUE_LATER}, to be continued, but saved no new checkpoint."
+        text = f"The command ended with exit code {CONTINUE_LATER} (continue later), but saved no new checkpoint."
     return f"{text} {_what_it_adds(ending.detail)}".strip()[:DETAIL_LIMIT_CHARACTERS]
 
 

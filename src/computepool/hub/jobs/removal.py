@@ -146,7 +146,8 @@ def why_kept(artifact: Artifact, job_id: str | None, job_state: str | None) -> C
     """The error with which its deletion is refused. `job_id`: of an output, the job that left it, in that state."""
     if artifact.kind == ArtifactKind.CHECKPOINT:
         return Conflict(
-            f"{artifact.id} is part of a checkpoint of {artifact.job_id}.", hint="It goes with the job, or before."
+            f"{artifact.id} is part of a checkpoint of {artifact.job_id}.",
+            hint="It is deleted when a newer checkpoint replaces it, or when the job ends.",
         )
     if artifact.attempt_id is not None and job_state is not None and job_state not in JOB_FINAL:
         return ArtifactInUse(artifact.id, job_id)

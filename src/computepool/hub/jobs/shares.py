@@ -79,7 +79,7 @@ def add_share(
     with_outputs: bool,
 ) -> JobShare:
     if len(list_shares(session, job_id, now)) >= SHARES_LIMIT:
-        raise Conflict(f"{job_id} has {SHARES_LIMIT} links already.", hint="Revoke one that is not needed any more.")
+        raise Conflict(f"{job_id} has {SHARES_LIMIT} links already.", hint="Revoke one that you no longer need.")
     row = JobShare(
         id=share_id,
         job_id=job_id,
@@ -144,11 +144,11 @@ def public_view(session: Session, job: Job) -> PublicJob:
 def find_shared_log(session: Session, token: str, now: datetime, index: int) -> LogPlace:
     share, job = _open(session, token, now)
     if not share.with_logs:
-        raise NotFound("This link does not show the log.", hint="Ask its owner for one that does.")
+        raise NotFound("This link does not show the log.", hint="Ask its owner for a link that shows it.")
     try:
         return find_log_of(session, job, index, None)
     except Removed:
-        raise NotFound("The log of this job is not kept any more.") from None
+        raise NotFound("The log of this job is no longer stored.") from None
     except NotFound:
         raise NotFound(f"This job has no slice {index}.") from None  # in other words: the job's id is not shown
 
@@ -158,11 +158,11 @@ def page_shared_outputs(
 ) -> tuple[list[Output], str | None]:
     share, job = _open(session, token, now)
     if not share.with_outputs:
-        raise NotFound("This link does not show the outputs.", hint="Ask its owner for one that does.")
+        raise NotFound("This link does not show the outputs.", hint="Ask its owner for a link that shows them.")
     try:
         return page_outputs_of(session, job, cursor, limit)
     except Removed:
-        raise NotFound("The outputs of this job are not kept any more.") from None
+        raise NotFound("The outputs of this job are no longer stored.") from None
 
 
 def _open(session: Session, token: str, now: datetime) -> tuple[JobShare, Job]:

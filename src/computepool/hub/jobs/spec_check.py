@@ -57,7 +57,7 @@ def read_text(raw: bytes, media_type: str | None) -> SpecText:
     """A body as plain values. Raises SpecTextError for bad text, and Invalid or TooLarge for what is none."""
     kind = (media_type or "").partition(";")[0].strip().lower()
     if kind not in ("", JSON, *YAML):
-        raise Invalid(f"A spec is not sent as {kind[:60]}.", hint=f"Send it as {JSON}, {YAML[0]} or text/plain.")
+        raise Invalid(f"A spec cannot be sent as {kind[:60]}.", hint=f"Send it as {JSON}, {YAML[0]} or text/plain.")
     if len(raw) > MAX_TEXT_BYTES:
         raise TooLarge(f"A job spec has at most {MAX_TEXT_BYTES} bytes.")
     try:

@@ -74,7 +74,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise BadSpec([FieldError(field=key[:100], message="is there twice", hint="Keep one of them.")])
+            raise BadSpec([FieldError(field=key[:100], message="appears twice", hint="Keep one of them.")])
         found[key] = value
     return found
 
@@ -86,8 +86,8 @@ def check_spec(data: dict[str, Any], cards: Collection[str]) -> JobSpec:
     except SpecError as error:
         raise BadSpec([problem.to_error() for problem in error.problems]) from None
     if spec.verify is not None and (spec.where.trust is Trust.MINE or spec.where.node is not None):
-        message = "replicas run at different owners, and `where` leaves only one"
-        raise BadSpec([FieldError(field="verify", message=message, hint="Leave out where.trust: mine and where.node.")])
+        message = "needs nodes of several owners, but `where` allows only one owner"
+        raise BadSpec([FieldError(field="verify", message=message, hint="Remove where.trust: mine and where.node.")])
     missing = not_supported_yet(spec)
     if missing:
         raise NotSupportedYet([problem.to_error() for problem in missing])
@@ -167,12 +167,12 @@ def _input_problem(artifact_id: str, row: Row[*tuple[Any, ...]] | None) -> tuple
 def _check_sizes(sizes: list[int], asked: Resources) -> None:
     disk_bytes = asked.disk.minimum
     if sum(sizes) > disk_bytes and "disk" not in asked.by_share:
-        message = f"The inputs have {about_bytes(sum(sizes))}, and the job's disk only {about_bytes(disk_bytes)}."
-        hint = "Ask for more, with room for what the job writes: resources: {disk: …}."
+        message = f"The inputs are {about_bytes(sum(sizes))}, but the job's disk is only {about_bytes(disk_bytes)}."
+        hint = "Request more disk, including space for what the job writes: resources: {disk: …}."
         raise BadInputs([FieldError(field="resources.disk", message=message, hint=hint)])
     if sum(map(count_parts, sizes)) > INPUT_PARTS_LIMIT:
         message = f"The inputs are too large: at most {about_bytes(INPUT_PARTS_LIMIT * PART_BYTES)} in all."
-        raise BadInputs([FieldError(field="inputs", message=message, hint="Let each slice have its own part of them.")])
+        raise BadInputs([FieldError(field="inputs", message=message, hint="Split the inputs between slices.")])
 
 
 def prepare(
@@ -225,7 +225,7 @@ def _read_own_job(header: str | None) -> Signed | None:
     try:
         signed = Signed.model_validate_json(header)
     except ValidationError:
-        raise BadOwnJob("it is not an envelope as JSON") from None
+        raise BadOwnJob("it is not a signed JSON envelope") from None
     if signed.type != OWN_JOB:
         raise BadOwnJob(f"it is of type {signed.type!r}")
     return signed
@@ -238,13 +238,13 @@ def _check_own_job(
     try:
         statement = OwnJob.model_validate_json(signed.body)
     except ValidationError:
-        raise BadOwnJob("it is under something else than a job") from None
+        raise BadOwnJob("it does not sign a job") from None
     if statement.hub_id != hub_id:
-        raise BadOwnJob(f"it is for the hub {statement.hub_id}, and this one is {hub_id}")
+        raise BadOwnJob(f"it is for the hub {statement.hub_id}, but this is {hub_id}")
     artifacts = {each["id"]: each["digest"] for each in (inputs or {}).values()}
     work = Work.asked_for(spec, bundle["digest"] if bundle is not None else None, artifacts)
     if statement.work != work.digest():
-        raise BadOwnJob("another job was signed than the one that was sent")
+        raise BadOwnJob("the signed job differs from the one that was sent")
 
 
 class StoreOnce:

@@ -1,7 +1,7 @@
 """
 Invalid
 ├── BadJoinToken           unknown, used up or expired
-└── BadProof               whoever enrols does not hold the key
+└── BadProof               the request is not signed with the node's keys
 Conflict
 ├── KeyTaken               the key belongs to a node already, or did
 ├── ReplacedAlready        another node goes on with its record
@@ -32,7 +32,7 @@ class BadProof(Invalid):
     code = "bad_proof"
 
     def __init__(self) -> None:
-        super().__init__("The request is not signed with the keys that it needs.")
+        super().__init__("The request is not signed with the node's keys.")
 
 
 class KeyTaken(Conflict):
@@ -40,8 +40,8 @@ class KeyTaken(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "This machine's key belongs to a node already.",
-            hint="Start it with `computepool agent start`, or remove the agent folder in its home to join anew.",
+            "A node with this machine's key already exists.",
+            hint="Start it with `computepool agent start`, or delete the agent folder in its home and join again.",
         )
 
 
@@ -50,9 +50,9 @@ class KeyEnded(Forbidden):
 
     def __init__(self, ended_at: datetime) -> None:
         super().__init__(
-            f"This node's key was replaced at {ended_at:%Y-%m-%d %H:%M:%S} UTC, and this machine has the earlier one.",
-            hint="Is it a copy? Remove its agent folder and join it as a node of its own. If you did not replace the "
-            "key, ban the node, and join with --replace.",
+            f"This node's key was replaced at {ended_at:%Y-%m-%d %H:%M:%S} UTC, but this machine has the old one.",
+            hint="If this machine is a copy, delete its agent folder and join it as a new node. If you did not replace "
+            "the key, ban the node, and join again with --replace.",
         )
 
 
@@ -61,8 +61,8 @@ class ReplacedAlready(Conflict):
 
     def __init__(self, node_id: str) -> None:
         super().__init__(
-            f"Another node has taken the place of {node_id} already.",
-            hint="Replace that one, or join this machine as a node of its own, without --replace.",
+            f"Another node has already replaced {node_id}.",
+            hint="Replace the other node, or join this machine as a new node, without --replace.",
         )
 
 

@@ -45,13 +45,15 @@ class Units:
         if minor.denominator != 1:
             near = max(1, round(minor)) / self._minor_per_micro
             raise BadAmount(
-                f"{spell_credits(micros)} is not a whole number of the smallest coins of {self.currency.upper()}.",
-                hint=f"Near it is {format_credits(int(near))}." if near.denominator == 1 else None,
+                f"{spell_credits(micros)} is not a whole number of the smallest unit of {self.currency.upper()}.",
+                hint=f"The nearest possible amount is {format_credits(int(near))} credits."
+                if near.denominator == 1
+                else None,
             )
         if minor > MOST_MINOR:
             raise BadAmount(
                 f"{spell_credits(micros)} is {self.spelled(int(minor))}: too much for one payment.",
-                hint=f"At most {self.spelled(MOST_MINOR)} at once.",
+                hint=f"A payment is at most {self.spelled(MOST_MINOR)}.",
             )
         return int(minor)
 
@@ -76,12 +78,12 @@ class Units:
         if minor <= 0 or minor.denominator != 1:
             smallest = self.spelled(1)
             raise BadAmount(
-                f"{amount[:40]!r} is not a whole number of coins.", hint=f"The smallest coin is {smallest}."
+                f"{amount[:40]!r} is not a multiple of the smallest unit.", hint=f"The smallest unit is {smallest}."
             )
         if minor > MOST_MINOR:
             raise BadAmount(
                 f"{self.spelled(int(minor))} is too much for one payment.",
-                hint=f"At most {self.spelled(MOST_MINOR)} at once.",
+                hint=f"A payment is at most {self.spelled(MOST_MINOR)}.",
             )
         return int(-(-minor // self._minor_per_micro))
 
@@ -100,5 +102,5 @@ def parse_amount(value: object) -> int:
     except BadValueError as error:
         raise BadAmount(error.sentence, hint=error.hint_sentence) from None
     if micros == 0:
-        raise BadAmount("An amount of 0 credits moves nothing.", hint="Write it like 100 or 0.25.")
+        raise BadAmount("The amount must be more than 0 credits.", hint="Write it like 100 or 0.25.")
     return micros

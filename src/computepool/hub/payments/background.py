@@ -142,7 +142,7 @@ class Payments:
                 await context.db.run(refuse, self.desk, sending.id, refused.words, context.now())
                 return
             except NoSuchObject:
-                words = "The processor does not know what this is about any more."
+                words = "The object no longer exists at the processor."
                 await context.db.run(refuse, self.desk, sending.id, words, context.now())
                 return
             except ProviderUnreachable as away:
@@ -162,7 +162,7 @@ class Payments:
             if found is not None or sending.is_outdated:
                 return found
         if self.context.now() > sending.good_until:
-            raise ProviderUnreachable("this machine was away for too long")
+            raise ProviderUnreachable("this machine was suspended for too long")
         return self.provider.perform(sending.request)
 
     def _finish(self, session: Session, sending: Sending, fact: Fact, now: datetime) -> None:
@@ -180,7 +180,7 @@ class Payments:
             await context.db.run(events.postpone_event, event_id, away.words, context.now())
             return
         state = EventState.APPLIED if known else EventState.UNKNOWN
-        words = "" if known else "This hub did not ask for it."
+        words = "" if known else "This hub did not request it."
         await context.db.run(events.end_event, event_id, state, context.now(), words)
 
     async def look_at(self, subject: Subject) -> bool:

@@ -39,4 +39,4 @@ def _reversing(row: CashOutRow, state: CashOutState) -> ActionView:
         return refused("It was not paid.")
     if row.way == BY_HAND:
         return refused("It was paid by hand.")
-    return ALLOWED if row.returned_micros < row.micros else refused("All of it came back.")
+    return ALLOWED if row.returned_micros < row.micros else refused("All of it was taken back already.")

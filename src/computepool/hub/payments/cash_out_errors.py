@@ -18,7 +18,7 @@ class TooLittle(Invalid):
 
     def __init__(self, least_micros: int) -> None:
         super().__init__(
-            f"No less than {spell_credits(least_micros)} is paid out at once.",
+            f"A cash-out is at least {spell_credits(least_micros)}.",
             hint="Wait until you have earned as much, or spend your earnings here.",
         )
 
@@ -31,9 +31,9 @@ class NotCashable(Conflict):
         if can.later:
             more = format_credits(sum(later for _, later in can.later))
             first = _day(can.later[0][0])
-            hint = f"{more} more can follow, the first on {first}: until then they may have to be given back."
+            hint = f"{more} more can follow, the first part on {first}. Until then, you may have to give them back."
         elif can.unknown_micros:
-            hint = f"{format_credits(can.unknown_micros)} more wait for jobs that run, or that somebody disputes."
+            hint = f"{format_credits(can.unknown_micros)} more wait for jobs that are running or disputed."
         super().__init__(
             f"{spell_credits(micros)} is more than the {format_credits(can.micros)} that can be cashed out "
             "now. Only earnings can; promotional credit cannot.",
@@ -46,7 +46,7 @@ class Frozen(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "Nobody is paid out now: the ledger does not add up, and an operator has to find out why.",
+            "Cash-outs are frozen because the ledger does not add up. An operator has to find the cause.",
             hint="Your credits are safe. Operators: computepool admin ledger check",
         )
 
@@ -61,7 +61,7 @@ class NotInThisState(Conflict):
         elif state == wanted:
             super().__init__(f"{cash_out_id} is {state} already.")
         else:
-            super().__init__(f"{cash_out_id} is {state}, so it cannot be {wanted} any more.")
+            super().__init__(f"{cash_out_id} is {state}, so it can no longer be {wanted}.")
 
 
 class Owes(Conflict):
@@ -69,8 +69,8 @@ class Owes(Conflict):
 
     def __init__(self, owner_id: str, micros: int) -> None:
         super().__init__(
-            f"{owner_id} owes the pool {spell_credits(micros)} by now, which comes first.",
-            hint="Reject it: what comes back pays that first, and the rest can be asked for again.",
+            f"{owner_id} now owes the pool {spell_credits(micros)}. This debt must be paid first.",
+            hint="Reject the cash-out: the returned credits pay the debt, and the host can request the rest again.",
         )
 
 
@@ -79,8 +79,8 @@ class PaidByProcessor(Conflict):
 
     def __init__(self, cash_out_id: str, way: str) -> None:
         super().__init__(
-            f"{cash_out_id} is with {way}, which tells what came of it: it may have been sent.",
-            hint=f"computepool admin cash-outs shows it. The hub needs its key for {way} to find out.",
+            f"{cash_out_id} may already have been sent by {way}, so only {way} knows its result.",
+            hint=f"See it with: computepool admin cash-outs. The hub needs its key for {way} to find out.",
         )
 
 
@@ -89,8 +89,8 @@ class NotPaid(Conflict):
 
     def __init__(self, cash_out_id: str, state: str) -> None:
         super().__init__(
-            f"{cash_out_id} is {state}: only what was paid can be taken back.",
-            hint="What was not sent yet is stopped with: computepool admin cash-outs reject",
+            f"{cash_out_id} is {state}. Only a paid cash-out can be taken back.",
+            hint="To stop a cash-out that was not sent yet: computepool admin cash-outs reject",
         )
 
 
@@ -101,7 +101,7 @@ class PaidByHandOnly(Conflict):
         super().__init__(
             f"{cash_out_id} was paid by hand, so it cannot be reversed here.",
             hint="Ask the host to send the money back. When it is there: "
-            f"computepool admin grant {owner_id} CREDITS --note WHY, which pays first what they owe.",
+            f"computepool admin grant {owner_id} CREDITS --note WHY. The grant pays their debt first.",
         )
 
 
@@ -109,7 +109,7 @@ class NotThatMuchLeft(Conflict):
     code = "nothing_left"
 
     def __init__(self, cash_out_id: str, left: int, asked: int) -> None:
-        more = f"; {spell_credits(asked)} more was asked for already and is not there yet" if asked else ""
+        more = f"; {spell_credits(asked)} more was requested already and has not arrived yet" if asked else ""
         super().__init__(f"Of {cash_out_id}, {spell_credits(left)} can still be taken back{more}.")
 
 

@@ -46,14 +46,14 @@ def reverse_cash_out(
     if row.way in (None, BY_HAND) or paid is None or paid.state != RequestState.DONE:
         raise PaidByHandOnly(row.id, row.owner_id)
     if provider.name != row.way:
-        raise NoProcessor(f"{row.id} was paid by {row.way}, and this hub has no key for it now.")
+        raise NoProcessor(f"{row.id} was paid by {row.way}, but this hub no longer has a key for it.")
     left = left_of(session, row)
     wanted = left if micros is None else micros
     if not 0 < wanted <= left:
         raise NotThatMuchLeft(row.id, left, _asked_micros(session, row))
     minor, rest = divmod(wanted * paid.params["minor"], paid.params["micros"])
     if minor == 0 or (rest and wanted != left):
-        raise BadAmount(f"{spell_credits(wanted)} is not a whole number of the smallest coins.")
+        raise BadAmount(f"{spell_credits(wanted)} is not a whole number of the currency's smallest unit.")
     about: dict[str, Any] = {"owner": row.owner_id, "micros": wanted, "reversal": reversal_id, "note": note}
     record(session, "cash_out.reversal_asked", row.id, now, actor=actor, **about)
     return ask_reversal(session, context, row.id, reversal_id, wanted, minor, note, now)

@@ -36,7 +36,7 @@ NEXT: dict[CashOutState, frozenset[CashOutState]] = {
 OPEN = frozenset(state for state, later in NEXT.items() if later)
 
 WORDS = {
-    _S.REQUESTED: "An operator looks at it.",
+    _S.REQUESTED: "An operator will review it.",
     _S.APPROVED: "Approved: the money is on its way.",
     _S.PAID: "Paid.",
     _S.REJECTED: "Rejected: the credits are back in your earnings.",

@@ -39,14 +39,14 @@ class NoWebhooks(NotFound):
     code = "no_payment_processor"
 
     def __init__(self) -> None:
-        super().__init__("This hub takes no messages from a payment processor.")
+        super().__init__("This hub has no payment processor, so it accepts no webhook events.")
 
 
 class NoCard(Conflict):
     code = "no_saved_card"
 
     def __init__(self) -> None:
-        super().__init__("No card is saved.", hint="Leave one with the processor first: computepool wallet card")
+        super().__init__("You have no saved card.", hint="Save one first: computepool wallet card")
 
 
 class NoPayoutAccount(Conflict):
@@ -54,8 +54,8 @@ class NoPayoutAccount(Conflict):
 
     def __init__(self, words: str = "") -> None:
         super().__init__(
-            f"Money cannot be sent to you yet. {words}".strip(),
-            hint="Say where it goes: computepool wallet payout-account",
+            f"You cannot be paid yet, because your payout account is not ready. {words}".strip(),
+            hint="Set it up with: computepool wallet payout-account",
         )
 
 
@@ -82,7 +82,7 @@ class NotPaidByCard(Conflict):
     code = "not_paid"
 
     def __init__(self, top_up_id: str) -> None:
-        super().__init__(f"{top_up_id} was not paid through the processor, so nothing of it can go back there.")
+        super().__init__(f"{top_up_id} was not paid through the payment processor, so it cannot be refunded there.")
 
 
 class RequestChanged(Conflict):

@@ -26,7 +26,7 @@ def store_event(session: Session, event: Mapping[str, Any], is_live: bool, now: 
     """False: it was here before."""
     event_id, kind = event.get("id"), event.get("type")
     if not isinstance(event_id, str) or not isinstance(kind, str) or not 0 < len(event_id) <= OBJECT_LIMIT:
-        raise Invalid("This is not an event: its id or its type is missing.")
+        raise Invalid("The event has no id or no type.")
     is_ours = (
         bool(event.get("livemode")) == is_live
     )  # else of the same account's other mode: no real money, or not ours

@@ -27,11 +27,11 @@ class NotThere(Conflict):
 
     def __init__(self, micros: int, has: int, *, promotional: bool) -> None:
         super().__init__(
-            f"{spell_credits(micros)} is more than the {format_credits(has)} that can be taken.",
-            hint="Only promotional credit that is neither spent nor held."
+            f"{spell_credits(micros)} is more than the {format_credits(has)} that you can withdraw.",
+            hint="You can withdraw only promotional credit that is neither spent nor held."
             if promotional
-            else "Only what was bought, or granted for money, and is neither spent nor held. "
-            "Promotional credit: --promotional.",
+            else "You can withdraw only bought or granted credits that are neither spent nor held. "
+            "For promotional credit use --promotional.",
         )
 
 
@@ -46,7 +46,7 @@ class DoneBefore(Conflict):
         was = "was" if micros == MICROS_PER_CREDIT else "were"
         super().__init__(
             f"{spell_credits(micros)} with this note {was} {done} {about_ago(ago)} ago.",
-            hint="To do the same once more: --again, or another note.",
+            hint="To do it again anyway, use --again or another note.",
         )
 
 

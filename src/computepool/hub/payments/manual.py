@@ -7,10 +7,10 @@ from computepool.hub.payments.provider import Fact, Movement, NoSuchObject, Refu
 
 BY_HAND = "manual"
 HOW_TO_TOP_UP = (
-    "This pool takes no cards: its operator gives credits by hand. Ask them; they run "
+    "This pool takes no card payments. Ask its operator for credits; they run "
     "`computepool admin grant {who} {credits} --note WHY`."
 )
-HOW_TO_BE_PAID = "This pool pays by hand: ask for a cash-out, and its operator will get in touch."
+HOW_TO_BE_PAID = "This pool pays hosts by hand. Request a cash-out, and its operator will contact you."
 
 
 class Manual:

@@ -65,7 +65,7 @@ def ask(
     earlier = session.scalars(select(RequestRow).where(RequestRow.key == key)).one_or_none()
     if earlier is not None:
         if earlier.params_digest != digest:
-            raise RequestChanged(f"{key} was asked of the processor before, for something else.")
+            raise RequestChanged(f"The key {key} was already used for a different request to the processor.")
         return earlier
     row = RequestRow(
         id=context.new_id("preq"),

@@ -47,7 +47,7 @@ def ask_reversal(
     Raises NoPayoutAccount if nothing of it was paid."""
     paid = outgoing.find_request(session, f"pay-out/{cash_out_id}")
     if paid is None or paid.state != RequestState.DONE:
-        raise NoPayoutAccount("Nothing was sent for this cash-out.")
+        raise NoPayoutAccount("No money was sent for this cash-out.")
     params = {
         "reversal_id": reversal_id,
         "cash_out_id": cash_out_id,

@@ -89,7 +89,7 @@ def _charge(
     if session.scalars(under_way.limit(1)).first() is not None:
         return None
     if charged_since(session, owner_id, month_of(now)) + micros > profile.monthly_micros:
-        words = f"The limit of {spell_credits(profile.monthly_micros)} a month is used up."
+        words = f"Your monthly limit of {spell_credits(profile.monthly_micros)} is used up."
         stop_plan(session, owner_id, words, now)
         return None
     wish = Wish(context.new_id("topup"), owner_id, micros, way, return_url)

@@ -73,7 +73,7 @@ def compare(session: Session, units: Units, window: PaymentPeriod, there: Sequen
             found.append(Difference(one.id, "currency", row.minor, one.minor, words, one.subject))
     for row in _list_here(session, window):
         if row.id not in listed:
-            words = f"{row.kind} {row.id} of {row.minor} {row.currency} is in the ledger, and not at the processor."
+            words = f"{row.kind} {row.id} of {row.minor} {row.currency} is in the ledger, but not at the processor."
             found.append(Difference(row.id, "missing_there", row.minor, None, words))
     return found + _list_stuck(session, window.until)
 
@@ -88,7 +88,7 @@ def _list_here(session: Session, window: PaymentPeriod) -> Iterator[MovementRow]
 
 
 def _missing_here(one: Movement, units: Units) -> Difference:
-    words = f"{one.kind} {one.id} of {units.spelled(one.minor)} is at the processor, and not in the ledger."
+    words = f"{one.kind} {one.id} of {units.spelled(one.minor)} is at the processor, but not in the ledger."
     return Difference(one.id, "missing_here", None, one.minor, words, one.subject)
 
 

@@ -29,13 +29,13 @@ NEXT: dict[TopUpState, frozenset[TopUpState]] = {
 UNDER_WAY = frozenset({_S.PENDING, _S.OPEN, _S.REQUIRES_ACTION, _S.PROCESSING})
 
 WORDS = {
-    _S.PENDING: "The payment processor has not answered yet. Nothing is lost: it is asked again by itself.",
+    _S.PENDING: "The payment processor has not answered yet. Nothing is lost; the hub tries again automatically.",
     _S.OPEN: "Pay on the processor's page; the credits arrive a moment later.",
     _S.REQUIRES_ACTION: "Your bank wants you to confirm this payment.",
-    _S.PROCESSING: "The payment is under way; the credits arrive when it is through.",
+    _S.PROCESSING: "The payment is being processed. The credits arrive when it is complete.",
     _S.PAID: "Paid: the credits are in your wallet.",
-    _S.FAILED: "The payment failed; nothing was taken.",
-    _S.EXPIRED: "Nobody paid in time; nothing was taken.",
+    _S.FAILED: "The payment failed. You were not charged.",
+    _S.EXPIRED: "The payment page expired before you paid. You were not charged.",
 }
 
 

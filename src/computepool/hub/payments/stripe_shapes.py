@@ -126,12 +126,12 @@ def account_of(account: Shape) -> PayoutAccount:
     if can:
         state, words = "ready", ""
     elif not account.get("details_submitted"):
-        state, words = "incomplete", "The processor's form is not finished."
+        state, words = "incomplete", "You have not completed the processor's form."
     elif needs.get("currently_due") or str(needs.get("disabled_reason") or "").startswith("rejected"):
         asked = ", ".join(needs.get("currently_due") or []) or needs.get("disabled_reason")
-        state, words = "restricted", f"The processor wants to know more: {asked}."
+        state, words = "restricted", f"The processor needs more information: {asked}."
     else:
-        state, words = "checking", "The processor is still checking what you told it."
+        state, words = "checking", "The processor is still checking your information."
     return PayoutAccount(account["id"], about(account), state, words)
 
 

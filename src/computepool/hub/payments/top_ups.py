@@ -125,7 +125,7 @@ def _part_of(top_up: TopUpRow, micros: int) -> int:
     """At what a credit was worth when it was bought."""
     minor, rest = divmod(micros * top_up.minor, top_up.micros)
     if rest or minor == 0:
-        raise BadAmount(f"{spell_credits(micros)} is not a whole number of the smallest coins.")
+        raise BadAmount(f"{spell_credits(micros)} is not a whole number of the currency's smallest unit.")
     return minor
 
 

@@ -66,7 +66,7 @@ class NoVoucher(NotFound):
     code = "no_such_voucher"
 
     def __init__(self) -> None:
-        super().__init__("There is no such voucher.", hint="Is the code typed exactly as you got it?")
+        super().__init__("There is no such voucher.", hint="Check that you typed the code exactly as you got it.")
 
 
 class VoucherOver(Conflict):
@@ -77,7 +77,7 @@ class CodeTaken(Conflict):
     code = "code_taken"
 
     def __init__(self) -> None:
-        super().__init__("There is a voucher with this code.", hint="Think of another, or leave it to the hub.")
+        super().__init__("Another voucher has this code.", hint="Choose another code, or let the hub make one.")
 
 
 def new_code(randbits: RandomBits) -> str:
@@ -172,7 +172,7 @@ def redeem(session: Session, digests: Sequence[str], user_id: str, now: datetime
         redeemed_at=now,
     )
     if not is_new:
-        raise VoucherOver("You have redeemed this voucher already.", hint="Each is for a user once.")
+        raise VoucherOver("You have redeemed this voucher already.", hint="Each user can redeem a voucher once.")
     taken = (
         update(VoucherRow)
         .where(VoucherRow.id == voucher.id, VoucherRow.used < VoucherRow.uses, VoucherRow.withdrawn_at.is_(None))
@@ -180,7 +180,7 @@ def redeem(session: Session, digests: Sequence[str], user_id: str, now: datetime
         .returning(VoucherRow.id)
     )
     if session.execute(taken).first() is None:
-        raise VoucherOver("Others have used up this voucher.")
+        raise VoucherOver("This voucher has no uses left.")
     posting = Posting(platform(Platform.SUBSIDY), account(user_id, Kind.PROMOTIONAL), voucher.micros)
     details = {"voucher": voucher.id}
     post(session, Entry(f"voucher/{voucher.id}/{user_id}", "voucher", (posting,), details=details), now)

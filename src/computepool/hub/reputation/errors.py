@@ -16,14 +16,16 @@ class NoSuchEvent(NotFound):
         self,
         event_id: int,
         words: str = "There is no event {} of this node.",
-        hint: str = "`computepool node show NODE` lists the newest.",
+        hint: str = "List the newest events with: computepool node show NODE",
     ) -> None:
         super().__init__(words.format(event_id), hint=hint)
 
 
 class NoSuchContest(NoSuchEvent):
     def __init__(self, event_id: int) -> None:
-        super().__init__(event_id, "Nobody has contested an event {}.", "`computepool admin contests` lists them.")
+        super().__init__(
+            event_id, "There is no contest of an event {}.", "List contests with: computepool admin contests"
+        )
 
 
 class NotContestable(Conflict):

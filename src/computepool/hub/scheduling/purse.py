@@ -111,14 +111,12 @@ class Purse:
     def words(self, needs: Requirements, price_micros: int) -> str:
         """Why a node at that price is not for it."""
         if needs.budget_of in self._full:
-            return (
-                "What is left of its budget is set aside for slices of it that run: it waits for what they do not use."
-            )
+            return "The rest of the budget is held for the running slices. This slice waits for what they leave unused."
         needed, has = first_part(price_micros, _seconds(needs)).micros, max(0, self.left(needs.owner_id))
         return (
-            f"Your credits are not enough for it: {format_credits(needed)} have to be set aside, and you have "
-            f"{format_credits(has)}: {format_credits(max(1, needed - has))} are missing. "
-            f"{self._how}: it starts by itself when they are there."
+            f"You do not have enough credits: the job needs a hold of {format_credits(needed)}, and you have "
+            f"{format_credits(has)}, so {format_credits(max(1, needed - has))} are missing. "
+            f"{self._how}. It then starts automatically."
         )
 
     def _most_price(self, needs: Requirements) -> int:

@@ -6,8 +6,8 @@ class BadCanary(Conflict):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(
-            f"{job_id} is not a canary: its right result is not known, or may differ from run to run.",
-            hint="Take a slice that succeeded, of a deterministic job without network and without setup.",
+            f"{job_id} cannot be used as a canary: its correct result is unknown, or can differ from run to run.",
+            hint="Use a succeeded slice of a deterministic job without network and without setup.",
         )
 
 
@@ -16,7 +16,8 @@ class NoSuchAnswer(NotFound):
 
     def __init__(self, check_id: str) -> None:
         super().__init__(
-            f"There is no result {check_id[:40]} that an operator vouched for.", hint="computepool admin canaries list"
+            f"There is no result {check_id[:40]} that an operator confirmed.",
+            hint="List them with: computepool admin canaries list",
         )
 
 
@@ -24,7 +25,9 @@ class NoSuchAccusation(NotFound):
     code = "no_such_accusation"
 
     def __init__(self, accusation_id: str) -> None:
-        super().__init__(f"There is no accusation {accusation_id[:40]}.", hint="computepool admin accusations list")
+        super().__init__(
+            f"There is no accusation {accusation_id[:40]}.", hint="List them with: computepool admin accusations list"
+        )
 
 
 class AlreadyDecided(Conflict):
@@ -32,6 +35,6 @@ class AlreadyDecided(Conflict):
 
     def __init__(self, accusation_id: str, state: str) -> None:
         super().__init__(
-            f"The accusation {accusation_id} is {state} already.",
-            hint="The host can contest one that was confirmed: computepool admin contests",
+            f"The accusation {accusation_id} is already {state}.",
+            hint="The host can contest a confirmed accusation. List contests with: computepool admin contests",
         )
