@@ -40,7 +40,7 @@ def test_renter_without_credits_waits_and_is_told_how_many_are_missing(hub_url):
     async def story(pool):
         agent = await add_agent(pool, owner=HOST)
         await add_poor(pool)
-        job_id = await pool.submit(**BIG, user=POOR)
+        job_id = await pool.submit(**BIG, user=POOR, max_runtime="1h")
         await pool.settle()
         assert agent.unread(Offer) == []
         why = (await pool.call("GET", f"jobs/{job_id}/why", user=POOR)).json()
@@ -124,7 +124,7 @@ def test_memory_that_was_wrong_is_right_after_some_were_held_and_some_refused(sq
         agent.beat_on()
         await add_poor(pool, 5)
         pool.engine.scheduler.purse.load({POOR: 10**12})
-        await pool.submit(user=POOR, slices=20, resources={"cpus": 2})
+        await pool.submit(user=POOR, slices=20, resources={"cpus": 2}, max_runtime="1h")
         await pool.settle(5)
         assert len(agent.works) == 2
         assert pool.engine.scheduler.purse.left(POOR) == (await has(pool, POOR))[Kind.AVAILABLE] == 1_000_000
@@ -136,7 +136,7 @@ def test_purse_is_the_same_after_a_restart(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=HOST)
         await add_poor(pool, 7)
-        await pool.submit(**BIG, user=POOR)
+        await pool.submit(**BIG, user=POOR, max_runtime="1h")
         work = await take(agent)
         before = pool.engine.scheduler.purse.left(POOR)
         assert before == 5_000_000
@@ -238,7 +238,7 @@ def test_without_money_nothing_is_priced_or_held(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=HOST)
         await add_poor(pool)
-        await pool.submit(**BIG, user=POOR)
+        await pool.submit(**BIG, user=POOR, max_runtime="1h")
         work = await take(agent)
         await pool.settle(100)
         await agent.finish(work)

@@ -328,7 +328,7 @@ def test_both_sides_read_what_became_of_it(pool):
 
 def test_presents_that_are_gone_are_told(pool):
     held = cheated(pool, paid=100, presents=50)
-    words = "40 more were presents, which its host had spent: these do not come back."
+    words = "40 more were promotional credit that its host had spent: these do not come back."
     assert words in told(pool, held, ALICE)
     assert words in newest(pool, ALICE)
     row = pool.attempt(held)
