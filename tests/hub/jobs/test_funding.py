@@ -106,7 +106,7 @@ def test_budget_that_is_too_small_to_begin_is_told_apart_from_one_that_is_spent(
     (small,) = ask(Funds(session), lease("1", job_id="job_1", job_micros=25 * CREDIT, **price))
     assert small is not None
     assert small.words == (
-        "The budget of 25 credits is too small to start: a slice needs a hold of 30, at 600 an hour."
+        "The budget of 25 is too small to start: a slice needs a hold of 30, at 600 an hour."
         " Raise `budget`, or set `max_runtime` to 2m30s or less."
     )
     (nothing,) = ask(Funds(session), lease("2", job_id="job_2", job_micros=1, **price))
@@ -118,9 +118,7 @@ def test_budget_that_is_too_small_to_begin_is_told_apart_from_one_that_is_spent(
     funds.hold([first], NOW)
     (spent,) = ask(Funds(session), lease("4", job_id="job_3", slice_index=1, job_micros=625 * CREDIT, **price))
     assert spent is not None
-    assert spent.words.startswith(
-        "The job ran out of budget: 25 of 625 credits are left, but a slice needs a hold of 30 "
-    )
+    assert spent.words.startswith("The job ran out of budget: 25 of 625 are left, but a slice needs a hold of 30 ")
 
 
 def test_budget_of_a_slice_counts_its_earlier_attempts_only_if_there_were_any(session: Session) -> None:

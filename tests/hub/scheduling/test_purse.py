@@ -185,7 +185,7 @@ def test_job_whose_budget_is_too_small_to_begin_says_what_it_takes(sqlite_hub):
         job = await pool.job(job_id)
         assert (job.state, job.verdict, job.started_at) == ("failed", "budget", None)
         words = (
-            "The budget of 0.05 credits is too small to start: a slice needs a hold of 0.1, at 2 an hour."
+            "The budget of 0.05 is too small to start: a slice needs a hold of 0.1, at 2 an hour."
             " Raise `budget`, or set `max_runtime` to 1m30s or less."
         )
         assert job.message == words

@@ -72,11 +72,11 @@ class Unfunded:
         shorter = f", or set `max_runtime` to {format_duration(seconds)} or less" if seconds else ""
         if self.had_micros < self.whole_micros:
             return (
-                f"The job ran out of budget: {left} of {format_credits(self.whole_micros)} credits are left, but a "
+                f"The job ran out of budget: {left} of {format_credits(self.whole_micros)} are left, but a "
                 f"slice needs a hold of {needed} to start, {price}. Raise `budget`{shorter}."
             )
         return (
-            f"The budget of {left} credits is too small to start: a slice needs a hold of {needed}, {price}. "
+            f"The budget of {left} is too small to start: a slice needs a hold of {needed}, {price}. "
             f"Raise `budget`{shorter}."
         )
 

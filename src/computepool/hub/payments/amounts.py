@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.settings import Settings
-from computepool.protocol.units import MICROS_PER_CREDIT, BadValueError, format_credits, parse_credits, spell_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, BadValueError, parse_credits, spell_credits
 
 WITHOUT_DECIMALS = frozenset(
     ("bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "ugx", "vnd", "vuv", "xaf", "xof", "xpf")
@@ -46,9 +46,7 @@ class Units:
             near = max(1, round(minor)) / self._minor_per_micro
             raise BadAmount(
                 f"{spell_credits(micros)} is not a whole number of the smallest unit of {self.currency.upper()}.",
-                hint=f"The nearest possible amount is {format_credits(int(near))} credits."
-                if near.denominator == 1
-                else None,
+                hint=f"The nearest possible amount is {spell_credits(int(near))}." if near.denominator == 1 else None,
             )
         if minor > MOST_MINOR:
             raise BadAmount(
