@@ -3,11 +3,11 @@
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from simulation.virtual_time import CURRENT
 from simulation.virtual_time import Process as Machine
@@ -380,6 +380,7 @@ class Outdoors:
     """In place of `agent.outside.Outside`."""
 
     allowance = None
+    mirrors: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -387,5 +388,5 @@ class Outdoors:
     def open(self, *, may_pass: Callable[[], bool], **_what_else_counts: object) -> WayOut:
         return WayOut(self._ledger, may_pass)
 
-    def variables(self) -> dict[str, str]:
-        return {}
+    def variables(self, given: Mapping[str, str], **_what_else_counts: object) -> dict[str, str]:
+        return dict(given)
