@@ -197,13 +197,13 @@ def test_day_that_begins_lets_those_go_on_who_waited_for_it(sqlite_hub):
         pool.clock.wall_error_seconds += seconds_to_midnight(pool.clock.now()) - 5000  # it is evening
         agent = await add_agent(pool, owner=CAROL)
         agent.beat_on()
-        await pool.submit(**BIG, user=ALICE)
+        await pool.submit(**BIG, max_runtime="1h", user=ALICE)
         work = await take(agent)
         await pool.settle(3000)
         await agent.finish(work)
         price = pool.attempt(work.id).price_micros
         await limit(pool, ALICE, daily_micros=price)
-        waiting = await pool.submit(**BIG, user=ALICE)
+        waiting = await pool.submit(**BIG, max_runtime="1h", user=ALICE)
         await pool.settle()
         assert agent.unread(Offer) == []
         await pool.settle(seconds_to_midnight(pool.clock.now()) - 5)
