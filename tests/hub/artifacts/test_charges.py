@@ -178,7 +178,7 @@ def uploads_are_refused_after_the_grace_and_not_before(truth):
     with pytest.raises(StorageUnpaid) as refused:
         upload()
     assert refused.value.status == 402
-    assert "4.500003 credits for what you store could not be paid" in refused.value.message
+    assert "4.500003 credits for your storage could not be paid" in refused.value.message
     assert truth.run(usage.list_exceeding, truth.now, quotas) == [truth.renter]
     assert truth.run(usage.find_stored, truth.renter).bytes == 6 * GIB + 3, "nothing is deleted"
     truth.give(4.5)

@@ -18,7 +18,7 @@ from computepool.hub.jobs.submission import read_spec
 def test_key_that_is_there_twice_is_named(body, field):
     with pytest.raises(BadSpec) as caught:
         read_spec(body, ())
-    assert f"{field}: is there twice" in str(caught.value)
+    assert f"{field}: appears twice" in str(caught.value)
 
 
 def test_same_key_in_different_mappings_is_no_duplicate():

@@ -52,13 +52,13 @@ def test_same_request_twice_is_one_top_up(hub_url):
 @pytest.mark.parametrize(
     ("credits", "words"),
     [
-        (0, "moves nothing"),
+        (0, "more than 0"),
         (-5, "below zero"),
         ("-5", "below zero"),
         ("ten", "not an amount"),
         (True, ""),
         ([1], ""),
-        ("0.001", "smallest coins of INR"),
+        ("0.001", "smallest unit of INR"),
         ("0.0000001", "finer than a millionth"),
         (2**63, "more than 1000000000 credits"),
         (1_000_000, "too much for one payment"),
