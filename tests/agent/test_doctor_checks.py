@@ -199,7 +199,7 @@ def test_a_daemon_that_is_down_and_a_socket_of_others_are_told_apart(tmp_path):
         listener.bind(str(dead))
     found = by_name(asyncio.run(check_engines(HARDWARE, [EngineSocket("docker", dead)])))["docker"]
     assert not found.ok
-    assert "nobody answers" in found.message
+    assert "does not answer" in found.message
     assert "start docker" in found.hint
 
 
@@ -223,7 +223,7 @@ def test_a_socket_of_others_names_the_group(tmp_path):
 def test_the_first_step_that_fails_is_named(home):
     found = by_name(asyncio.run(check_network(home, SystemClock())))
     assert found["name"].ok
-    assert "port 9 is not reached" in found["hub"].message
+    assert "port 9 cannot be reached" in found["hub"].message
     home.save_node(home.node().model_copy(update={"hub_url": "https://no-such-hub.invalid"}))
     found = by_name(asyncio.run(check_network(home, SystemClock())))
     assert "no-such-hub.invalid is not found" in found["hub"].message
@@ -323,7 +323,7 @@ def test_index_is_asked_by_the_way_that_jobs_have():
             allowed = {"allowed": lambda: frozenset({place})}
             assert (await found("/simple/tiny/", **allowed)).message == f"`setup` reaches {INDEX}"
             assert "404" in (await found("/simple/other/", **allowed)).message
-        assert "does not reach" in (await found("/simple/tiny/", **allowed)).message
+        assert "cannot reach" in (await found("/simple/tiny/", **allowed)).message
         assert (await check_indexes(world.outside(), {}))[0].level == "warn"
 
     asyncio.run(story())
@@ -397,7 +397,7 @@ def test_what_the_running_agent_sees_is_told_and_where_this_shell_sees_something
         ("the agent's engines", "warn"),
     ]
     ours, theirs, missed = checks
-    assert ours == "27.1 at /run/docker.sock, good for container"
+    assert ours == "27.1 at /run/docker.sock, used for container"
     assert theirs == "5.0 at /run/p.sock is not used: it leaks; this shell does not see it"
     assert missed == "this shell sees an engine at /home/me/d.sock; the running agent does not"
     assert "DOCKER_HOST" in checks[missed].hint

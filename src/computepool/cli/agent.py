@@ -26,7 +26,7 @@ def agent() -> None:
 @insecure_option
 @home_option
 def start(while_stdin_open: bool, from_up: bool, as_service: bool, stay_away: bool) -> int:
-    """Run the agent here, in the foreground. Ctrl-C gives what runs back to the pool and stops."""
+    """Run the agent here, in the foreground. Ctrl-C gives running jobs back to the pool and stops."""
     home = agent_home()
     node = home.node()  # says how to join where that has not happened
     if is_insecure() and not node.insecure:
@@ -57,11 +57,11 @@ def status(once: bool, as_json: bool) -> None:
 
 
 @agent.command(epilog="Example: computepool agent pause --for 2h")
-@click.option("--for", "length", metavar="TIME", help="Take work again after this long: 30m, 2h, 1d.")
+@click.option("--for", "length", metavar="TIME", help="Resume by itself after this long: 30m, 2h, 1d.")
 @json_option
 @home_option
 def pause(length: str | None, as_json: bool) -> None:
-    """Take the machine back at once: what runs stands still, then saves, and is given back to the pool."""
+    """Pause at once: suspend running jobs; after 10 seconds let them save and give them back to the pool."""
     _print_status(_ask("pause", **_pause_length(length)), as_json)
 
 
@@ -76,7 +76,7 @@ def _pause_length(text: str | None) -> dict[str, int]:
         raise click.BadParameter(str(error), param_hint="--for") from None
     if seconds <= 0:
         raise click.BadParameter(
-            "a pause lasts at least a second; leave --for out to pause until resume", param_hint="--for"
+            "a pause lasts at least one second; omit --for to pause until `agent resume`", param_hint="--for"
         )
     return {"for_seconds": seconds}
 
@@ -85,7 +85,7 @@ def _pause_length(text: str | None) -> dict[str, int]:
 @json_option
 @home_option
 def resume(as_json: bool) -> None:
-    """Take work again after a pause."""
+    """Accept jobs again after a pause."""
     _print_status(_ask("resume"), as_json)
 
 
@@ -93,7 +93,7 @@ def resume(as_json: bool) -> None:
 @json_option
 @home_option
 def drain(as_json: bool) -> None:
-    """Finish what runs, take nothing new, then stop."""
+    """Finish running jobs, accept no new ones, then stop the agent."""
     _print_status(_ask("drain"), as_json)
 
 
@@ -101,7 +101,7 @@ def drain(as_json: bool) -> None:
 @json_option
 @home_option
 def stop(as_json: bool) -> None:
-    """Stop now: what runs is ended and given back to the pool."""
+    """Stop the agent now. Running jobs end and are given back to the pool."""
     _print_status(_ask("stop"), as_json)
 
 
@@ -109,10 +109,10 @@ def stop(as_json: bool) -> None:
 @json_option
 @home_option
 def rotate_key(as_json: bool) -> None:
-    """Replace this node's key, of an agent that is stopped. A copy of the old key is worth nothing afterwards.
+    """Replace this node's key. Stop the agent first. The hub refuses the old key, and any copy of it, afterwards.
 
-    The node stays itself: its name, its record, its earnings and its receipts. If the hub's answer is lost, run it
-    again, or start the agent: both keys are kept until the hub has confirmed the new one.
+    The node keeps its name, record, earnings and receipts. If the hub's answer is lost, run the command again or start
+    the agent: both keys are kept until the hub has confirmed the new one.
     """
     from computepool.agent.key_rotation import KeyNotReplaced
     from computepool.agent.key_rotation import rotate_key as replace_key

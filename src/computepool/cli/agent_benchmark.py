@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: computepool agent benchmark --json")
-@click.option("--force", is_flag=True, help="Measure although the agent runs jobs: both will be slower.")
+@click.option("--force", is_flag=True, help="Measure while the agent runs jobs: both will be slower.")
 @json_option
 @home_option
 def benchmark(force: bool, as_json: bool) -> None:
-    """Measure this machine: matrix products, memory, disk; on each GPU where PyTorch or CuPy is installed."""
+    """Measure the processor, memory and disk of this machine, and its GPUs if PyTorch or CuPy is installed."""
     home = agent_home()
     if not force:
         _refuse_while_working(home)

@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.25
 
 
 @click.command(epilog="Example: computepool agent logs -f --tail 50")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now; Ctrl-C ends it.")
+@click.option("-f", "--follow", is_flag=True, help="Print new lines as they are written; Ctrl-C ends it.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
 @home_option
 def logs(follow: bool, tail: int | None) -> None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @json_option
 @home_option
 def policy(setting: str | None, value: str | None, as_json: bool) -> None:
-    """Show the owner's policy, one setting of it, or change one. A running agent follows within seconds.
+    """Show the owner's policy or one setting, or change a setting. A running agent applies it within seconds.
 
-    A SETTING is written like start.after_idle, reactions.owner or gpu.GPU-1a2b.share; a list as '["suspend 5m",
-    "evict"]'. Without one the whole file is shown, with what each setting means.
+    SETTING is a name such as start.after_idle, reactions.owner or gpu.GPU-1a2b.share. Write a list as '["suspend 5m",
+    "evict"]'. Without SETTING the whole file is shown, with the meaning of each setting.
     """
     from computepool.agent.owner.policy_file import PolicyError, changed, toml_of, toml_value
 
@@ -51,10 +51,10 @@ def policy(setting: str | None, value: str | None, as_json: bool) -> None:
 @click.argument("key")
 @home_option
 def trust(key: str) -> None:
-    """Take jobs that are signed with this key for your own, on this machine.
+    """Treat jobs signed with this key as your own on this machine.
 
-    KEY is what `computepool key` prints where you submit jobs. The key of the CLI in the same home is trusted anyway.
-    To remove one, change the list: computepool agent policy own.keys
+    `computepool key` prints KEY on the machine where you submit jobs. The key of the CLI in the same home is always
+    trusted. To remove a key, change the list: computepool agent policy own.keys
     """
     trust_keys([key])
     tell("Jobs signed with this key are your own here, within seconds.")

@@ -27,10 +27,10 @@ LABEL_CELLS = 8
 HOT_CELSIUS = 83.0
 KEYS = (("p", "pause"), ("r", "resume"), ("d", "drain"), ("q", "quit"), ("?", "help"))
 HELP = (
-    ("p", "take the machine back at once: what runs stands still, and soon is given back"),
-    ("r", "take work again"),
-    ("d", "finish what runs, take nothing new, then stop the agent"),
-    ("q", "leave this screen; the agent goes on"),
+    ("p", "pause: suspend jobs at once, and give them back after 10 seconds"),
+    ("r", "accept jobs again"),
+    ("d", "finish running jobs, accept no new ones, then stop the agent"),
+    ("q", "leave this screen; the agent keeps running"),
     ("?", "show or hide this help"),
 )
 

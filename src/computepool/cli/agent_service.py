@@ -21,14 +21,14 @@ STOP_SECONDS = 30.0
 manager_option = click.option(
     "--manager",
     type=click.Choice(["systemd", "launchd", "windows"]),
-    help="Which service manager to use.  [default: the one that this machine has]",
+    help="The service manager to use.  [default: this machine's]",
 )
 scope_option = click.option(
     "--scope",
     type=click.Choice(["user", "system"]),
-    help="A service of yours, or of the whole machine.  [default: system for root]",
+    help="A service of your user or of the system.  [default: system for root, otherwise user]",
 )
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 
 
 @click.command(epilog="Example: computepool agent install --dry-run")

@@ -9,12 +9,12 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 
 
 @click.group("join-tokens", invoke_without_command=True, epilog="Example: computepool node join-tokens --usable")
-@click.option("--usable", is_flag=True, help="Only those that machines can still join with.")
+@click.option("--usable", is_flag=True, help="Only tokens that can still be used.")
 @json_option
 @pool_options
 @click.pass_context
 def join_tokens(ctx: click.Context, usable: bool, as_json: bool) -> None:
-    """List your join tokens, the newest first, and which machines joined with them; revoke one."""
+    """List your join tokens, the newest first, with the machines that joined; or revoke one."""
     if ctx.invoked_subcommand is not None:
         return
     with open_pool() as pool:
@@ -45,7 +45,7 @@ def join_tokens(ctx: click.Context, usable: bool, as_json: bool) -> None:
 @json_option
 @pool_options
 def revoke(token_id: str, as_json: bool) -> None:
-    """Let no more machines join with a token. Those that did stay."""
+    """Revoke a join token. Machines that joined with it stay."""
     from urllib.parse import quote
 
     with open_pool() as pool:

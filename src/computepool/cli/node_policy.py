@@ -16,8 +16,8 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
     "All else is changed on the machine itself: computepool agent policy.",
 )
 @click.argument("node_name", metavar="NODE", type=NODE)
-@click.option("--hours", metavar="HOURS", help="When strangers' work is welcome, such as mon-fri 22:00-07:00.")
-@click.option("--after-idle", metavar="TIME", help="How long nobody has to use the machine before, such as 15m.")
+@click.option("--hours", metavar="HOURS", help="When strangers' jobs may run, such as mon-fri 22:00-07:00.")
+@click.option("--after-idle", metavar="TIME", help="How long the machine must be idle first, such as 15m.")
 @json_option
 @pool_options
 def policy(node_name: str, hours: str | None, after_idle: str | None, as_json: bool) -> None:
@@ -32,7 +32,7 @@ def policy(node_name: str, hours: str | None, after_idle: str | None, as_json: b
         _tell_request(document.get("policy_request"))
         return
     if not document.get("settings"):
-        tell("Its agent has not told its policy.", dim=True)
+        tell("Its agent has not reported its policy yet.", dim=True)
         return
     from computepool.cli.display import print_table
 
@@ -50,10 +50,10 @@ def policy(node_name: str, hours: str | None, after_idle: str | None, as_json: b
 
 @click.command(
     epilog="Example: computepool node pause alpha --for 2h",
-    help=f"Take a machine back at once, until `node unpause`. {NODE_HELP}",
+    help=f"Pause a machine at once, until `node unpause`. {NODE_HELP}",
 )
 @click.argument("node_name", metavar="NODE", type=NODE)
-@click.option("--for", "for_time", metavar="TIME", help="How long, such as 2h.  [default: until it is unpaused]")
+@click.option("--for", "for_time", metavar="TIME", help="How long, such as 2h.  [default: until `node unpause`]")
 @json_option
 @pool_options
 def pause(node_name: str, for_time: str | None, as_json: bool) -> None:

@@ -34,15 +34,17 @@ def price_text(one: "Node") -> str:
 
 @click.command(
     epilog="Examples: computepool node price alpha --floor 25 · computepool node price alpha --clear",
-    help=f"Show or set what strangers pay for a machine, in credits an hour, fee included. {NODE_HELP}\n\n"
-    "For a GPU-hour where it has GPUs, else for a core-hour. It counts from the next lease on: what runs keeps its "
-    "price.",
+    help=f"Show or set the price of a machine for other renters, in credits an hour, fee included. {NODE_HELP}\n\n"
+    "The price is per GPU-hour if the machine has GPUs, otherwise per core-hour. It applies from the next lease: "
+    "running jobs keep their price.",
 )
 @click.argument("node_name", metavar="NODE", type=NODE)
-@click.option("--floor", metavar="CREDITS", help="Never below this; more where the pool suggests more.")
-@click.option("--fixed", metavar="CREDITS", help="Exactly this, whatever the pool suggests.")
-@click.option("--per", type=click.Choice(["gpu", "core"]), help="An hour of what, where it is not the usual.")
-@click.option("--clear", is_flag=True, help="Leave it to the pool.")
+@click.option("--floor", metavar="CREDITS", help="Minimum price; more if the pool suggests more.")
+@click.option("--fixed", metavar="CREDITS", help="Exactly this price, regardless of the pool's suggestion.")
+@click.option(
+    "--per", type=click.Choice(["gpu", "core"]), help="Unit of the price.  [default: gpu if the machine has GPUs]"
+)
+@click.option("--clear", is_flag=True, help="Use the pool's suggestion.")
 @json_option
 @pool_options
 def price(node_name: str, floor: str | None, fixed: str | None, per: str | None, clear: bool, as_json: bool) -> None:

@@ -207,12 +207,16 @@ def tags(node_name: str, tags: tuple[str, ...], clear: bool, as_json: bool) -> N
 
 
 @node.command("join-token", epilog="Example: computepool node join-token --uses 20 --hours 24")
-@click.option("--uses", default=1, show_default=True, type=click.IntRange(1, 1000), help="Machines that may use it.")
-@click.option("--hours", default=0.25, show_default=True, type=click.FloatRange(0.01, 168), help="How long it is good.")
+@click.option(
+    "--uses", default=1, show_default=True, type=click.IntRange(1, 1000), help="How many machines may use it."
+)
+@click.option(
+    "--hours", default=0.25, show_default=True, type=click.FloatRange(0.01, 168), help="How long it is valid."
+)
 @json_option
 @pool_options
 def join_token(uses: int, hours: float, as_json: bool) -> None:
-    """Make a token with which another machine joins, and print the line to run there."""
+    """Create a join token, and print the command to run on the new machine."""
     with open_pool() as pool:
         made = pool.join_token(uses=uses, expires_in_seconds=round(hours * 3600))
         target = pool.target
@@ -237,21 +241,21 @@ def join_token(uses: int, hours: float, as_json: bool) -> None:
 
 @node.command(
     epilog="Example: computepool node drain alpha",
-    help=f"Let a machine finish what runs and take nothing new, until it is resumed. {NODE_HELP}",
+    help=f"Let a machine finish its running jobs and accept no new ones until `node resume`. {NODE_HELP}",
 )
 @click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def drain(node_name: str, as_json: bool) -> None:
-    _tell_change(_change(node_name, "drain"), as_json, "finishes what runs and takes nothing new")
+    _tell_change(_change(node_name, "drain"), as_json, "finishes its running jobs and accepts no new ones")
 
 
-@node.command(epilog="Example: computepool node resume alpha", help=f"Take work again after a drain. {NODE_HELP}")
+@node.command(epilog="Example: computepool node resume alpha", help=f"Accept jobs again after a drain. {NODE_HELP}")
 @click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def resume(node_name: str, as_json: bool) -> None:
-    _tell_change(_change(node_name, "resume"), as_json, "takes work again")
+    _tell_change(_change(node_name, "resume"), as_json, "accepts jobs again")
 
 
 @node.command(epilog="Example: computepool node rename alpha beta", help=f"Give a machine another name. {NODE_HELP}")
@@ -267,7 +271,7 @@ def rename(node_name: str, new_name: str, as_json: bool) -> None:
 
 @node.command(
     epilog="Example: computepool node ban alpha -y",
-    help=f"Take a machine out of the pool for good: it is dismissed at once, and its jobs go elsewhere. {NODE_HELP}",
+    help=f"Remove a machine from the pool for good, at once. Its jobs go to other machines. {NODE_HELP}",
 )
 @click.argument("node_name", metavar="NODE", type=NODE)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")

@@ -41,19 +41,19 @@ def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
     required=True,
     metavar="T",
     envvar=JOIN_TOKEN_VARIABLE,
-    help=f"The join token: node join-token, or what `up` printed. Or the variable {JOIN_TOKEN_VARIABLE}, which no "
-    "list of processes shows.",
+    help="The join token, from `node join-token` or `up`. To keep it out of process lists, set the variable "
+    f"{JOIN_TOKEN_VARIABLE} instead.",
 )
-@click.option("--name", metavar="N", help="What this machine is called.  [default: its host name]")
-@click.option("--country", metavar="CC", help="Where it stands, such as IN.")
-@click.option("--tag", "tags", multiple=True, metavar="T", help="Jobs can ask for tags.")
-@click.option("--replace", metavar="NODE", help="Go on with the record of this earlier node.")
+@click.option("--name", metavar="N", help="A name for this machine.  [default: its host name]")
+@click.option("--country", metavar="CC", help="The country of this machine, such as IN.")
+@click.option("--tag", "tags", multiple=True, metavar="T", help="A tag that jobs can ask for. Can be repeated.")
+@click.option("--replace", metavar="NODE", help="Continue with the record of this earlier node.")
 @click.option(
     "--owner-key",
     "owner_keys",
     multiple=True,
     metavar="KEY",
-    help="Jobs signed with it are yours here: computepool key prints it.",
+    help="Treat jobs signed with this key as your own. `computepool key` prints the key.",
 )
 @click.option("--enrol-only", is_flag=True, help="Do not start the agent.")
 @click.option("--from-up", is_flag=True, hidden=True, help="`up` starts it: own jobs may run without a sandbox.")
@@ -72,10 +72,10 @@ def join(
     from_up: bool,
     while_stdin_open: bool,
 ) -> int:
-    """Share this machine with a pool: enrol it, and run its agent here in the foreground.
+    """Share this machine with a pool: enrol it and run its agent in the foreground.
 
-    A machine that joined before stays the node that it is; where the pool has another address or another certificate
-    now, the agent takes them from here.
+    A machine that joined before stays the same node. If the pool's address or certificate has changed, the agent uses
+    the new one from now on.
     """
     os.environ.pop(JOIN_TOKEN_VARIABLE, None)  # nothing that the agent starts needs it
     from computepool.agent.enrol import find_again, refuse_exposed

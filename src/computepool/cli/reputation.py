@@ -81,7 +81,7 @@ def _state(event: dict[str, Any]) -> str:
 @json_option
 @pool_options
 def contest(node_name: str, event: int, reason: str, as_json: bool) -> None:
-    """Say that an event should not count against a machine. An operator looks at it.
+    """Contest an event that should not count against a machine. An operator decides.
 
     NODE is an id, the beginning of one, or a name. EVENT is its number in `node show`.
     """

@@ -22,7 +22,7 @@ _START = {
     "docker": "`sudo systemctl start docker`, or start Docker Desktop",
     "podman": "`systemctl --user start podman.socket` (as root without --user)",
 }
-_INSTALL = "see the engine's own guide; with bubblewrap alone, jobs that name an image are not for this node"
+_INSTALL = "See the engine's installation guide. With bubblewrap only, this node gets no jobs with an image"
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ def check_view(seen: Sequence[Mapping[str, Any]], here: Iterable[Path]) -> Itera
         name = f"the agent's {one['kind']}"
         also = "" if path in own else "; this shell does not see it"
         if levels:
-            yield Check(name, True, f"{one['version']} at {path}, good for {levels}{also}")
+            yield Check(name, True, f"{one['version']} at {path}, used for {levels}{also}")
         else:
             why = one.get("problem") or "another engine serves these levels"
             yield warn(name, f"{one['version']} at {path} is not used: {why}{also}")
     for path in sorted(own - theirs.keys()):
         hint = (
-            "the agent looks every minute. If it is another user's, or DOCKER_HOST is set in this shell alone, "
-            "`computepool agent uninstall` and `computepool agent install` from here take the setting over"
+            "The agent looks every minute. If the engine is another user's, or DOCKER_HOST is set only in this shell, "
+            "run `computepool agent uninstall` and `computepool agent install` here: the service then uses it"
         )
         yield warn("the agent's engines", f"this shell sees an engine at {path}; the running agent does not", hint)
 
@@ -96,14 +96,14 @@ async def _ask(place: EngineSocket) -> tuple[Check, dict[str, Any]]:
             told = {**info, **version}
     except (OSError, httpx.HTTPError, ValueError, TypeError) as error:
         why = str(error) or type(error).__name__
-        return Check(name, False, f"{place.path} is there, but nobody answers: {why}", _START[name]), {}
+        return Check(name, False, f"{place.path} exists, but does not answer: {why}", _START[name]), {}
     return Check(name, True, f"{told.get('Version', 'of unknown version')} answers at {place.path}"), told
 
 
 def _not_allowed(place: EngineSocket) -> Check:
-    hint = "`sudo usermod -aG docker $USER`, then sign in again. Who is in that group is root on this machine"
+    hint = "`sudo usermod -aG docker $USER`, then sign in again. Members of this group have root rights on this machine"
     if place.engine == "podman":
-        hint = "use your own podman: `systemctl --user enable --now podman.socket`"
+        hint = "Use your own podman: `systemctl --user enable --now podman.socket`"
     return Check(place.engine, False, f"this user may not use {place.path}", hint)
 
 
@@ -120,21 +120,21 @@ def _about(engine: str, told: Mapping[str, Any], hardware: Hardware) -> Iterator
     assert isinstance(runtimes, dict)
     if engine == "docker":
         if any("runsc" in f"{name} {how}" for name, how in runtimes.items()):
-            yield Check("gvisor", True, "Docker knows the runtime runsc")
+            yield Check("gvisor", True, "Docker has the runtime runsc")
         else:
             hint = (
-                "`sudo runsc install && sudo systemctl restart docker`" if shutil.which("runsc") else "install gVisor"
+                "`sudo runsc install && sudo systemctl restart docker`" if shutil.which("runsc") else "Install gVisor"
             )
-            yield warn("gvisor", "Docker has no runtime runsc: jobs that ask for gVisor go elsewhere", hint)
+            yield warn("gvisor", "Docker has no runtime runsc: jobs that require gVisor run on other nodes", hint)
     if any(gpu.vendor == "nvidia" or "nvidia" in gpu.name.lower() for gpu in hardware.gpus):
         if "nvidia" in runtimes or _has_cdi(told):
-            yield Check(f"{engine} GPUs", True, "the NVIDIA container toolkit is set up")
+            yield Check(f"{engine} GPUs", True, "the NVIDIA container toolkit is configured")
         else:
-            hint = f"install nvidia-container-toolkit, then `sudo nvidia-ctk runtime configure --runtime={engine}`"
+            hint = f"Install nvidia-container-toolkit, then `sudo nvidia-ctk runtime configure --runtime={engine}`"
             yield Check(f"{engine} GPUs", False, "containers would not see the NVIDIA GPUs", hint)
     if engine == "podman" and str(told.get("CgroupVersion")) == "1" and _is_rootless(told):
-        hint = "boot with cgroup v2, or run podman as root"
-        yield warn("podman limits", "rootless podman ignores limits on control groups of version 1", hint)
+        hint = "Boot with cgroup v2, or run podman as root"
+        yield warn("podman limits", "rootless podman ignores limits with control groups version 1", hint)
 
 
 def _has_cdi(told: Mapping[str, Any]) -> bool:
@@ -151,7 +151,7 @@ def _missing(engines: Iterable[str], *, any_found: bool) -> Iterator[Check]:
     for engine in engines:
         program = shutil.which(engine)
         if program:
-            yield warn(engine, f"{program} is installed, but its service does not run", _START[engine])
+            yield warn(engine, f"{program} is installed, but its service is not running", _START[engine])
         elif not any_found:
             yield warn(engine, "not installed: this node runs no container images", _INSTALL)
 
@@ -161,5 +161,5 @@ def _unsafe(software: Iterable[Software]) -> Iterator[Check]:
     for one in unsafe_software(software):
         if str(one) not in told:
             told.add(str(one))
-            hint = f"update {one.name} to {one.needed} or later; where your distribution mended its own version, ask it"
+            hint = f"Update {one.name} to {one.needed} or later. Distributions may backport the fix: see its changelog"
             yield warn(f"{one.name} version", str(one), hint)

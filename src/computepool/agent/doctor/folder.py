@@ -22,7 +22,9 @@ def check_enrolment(home: AgentHome) -> Check:
         return Check("enrolment", False, str(error).split(". ")[0], "computepool join URL --token TOKEN")
     if home.next_identity() is not None:
         message = f"node {node.node_id} ({node.name}): the hub has not confirmed its new key"
-        return warn("enrolment", message, "start the agent, or computepool agent rotate-key: both ask the hub again")
+        return warn(
+            "enrolment", message, "Start the agent or run `computepool agent rotate-key`: both ask the hub again"
+        )
     return Check("enrolment", True, f"node {node.node_id} ({node.name}) of {node.hub_url}")
 
 
@@ -33,8 +35,8 @@ def check_agent(home: AgentHome) -> Check:
         return _who_holds_the_folder(home) or Check(
             "agent", False, "no agent is running here", "computepool agent start"
         )
-    link = status["link"] or f"no line to the hub: {status['trouble'] or 'connecting'}"
-    hint = "" if status["link"] else "see what it says: computepool agent logs"
+    link = status["link"] or f"no connection to the hub: {status['trouble'] or 'connecting'}"
+    hint = "" if status["link"] else "Read its log: computepool agent logs"
     if status["link"] and "second agent with this node's key" in status["notice"]:
         return warn(
             "agent", f"running, {status['state']}, {link}. {status['notice']}", "computepool agent rotate-key --help"
@@ -50,10 +52,10 @@ def _who_holds_the_folder(home: AgentHome) -> Check | None:
         with home.lock():
             return None
     except AlreadyRunning as error:
-        hint = "if it stays like this: computepool agent logs, then end that process"
+        hint = "If this does not change, read `computepool agent logs`, then end that process"
         return Check("agent", False, f"{str(error).split('. ')[0]}, and does not answer", hint)
     except OSError as error:
-        return Check("agent", False, f"{error.filename}: {error.strerror}", "run this as the user who joined")
+        return Check("agent", False, f"{error.filename}: {error.strerror}", "Run this as the user who joined")
 
 
 def check_permissions(home: AgentHome) -> Iterator[Check]:
@@ -65,10 +67,10 @@ def check_permissions(home: AgentHome) -> Iterator[Check]:
     if wrong:
         modes = " && ".join(f"chmod {'700' if path.is_dir() else '600'} '{path}'" for path in wrong)
         names = ", ".join(path.name for path in wrong)
-        yield Check("permissions", False, f"other users of this machine can get at {names}", modes)
+        yield Check("permissions", False, f"other users of this machine can read {names}", modes)
     elif not os.access(home.root, os.R_OK | os.W_OK | os.X_OK) or home.root.stat().st_uid != os.geteuid():
         owner = home.root.stat().st_uid
-        yield Check("permissions", False, f"{home.root} belongs to user {owner}", "run the agent as that user")
+        yield Check("permissions", False, f"{home.root} belongs to user {owner}", "Run the agent as that user")
     else:
         yield Check("permissions", True, "the folder and the node's keys are closed to others")
 
@@ -83,7 +85,7 @@ def check_unremoved(home: AgentHome) -> Iterator[Check]:
 def _how_to_remove(remains: Remains) -> str:
     if MOUNTED in remains.reason:
         # Not by hand: what is mounted there would be removed too.
-        return f"find the mount point with `findmnt -o TARGET | grep {shlex.quote(remains.path)}` and unmount it"
+        return f"Find the mount point with `findmnt -o TARGET | grep {shlex.quote(remains.path)}` and unmount it"
     return f"rm -rf {shlex.quote(remains.path)}"
 
 
@@ -97,7 +99,12 @@ def check_policy(home: AgentHome) -> Iterator[Check]:
     except FileNotFoundError:
         return
     except (PolicyError, UnicodeDecodeError) as error:
-        yield Check("policy", False, f"{path} cannot be used: {'; '.join(str(error).splitlines())}", f"mend {path}")
+        yield Check(
+            "policy",
+            False,
+            f"{path} cannot be used: {'; '.join(str(error).splitlines())}",
+            f"Correct {path}. Until then the last valid policy is in force",
+        )
     except OSError as error:
         yield warn("policy", f"{path} cannot be read: {error.strerror}", f"chmod 600 '{path}'")
     else:

@@ -16,7 +16,7 @@ from computepool.agent.web import way_out
 from .model import Check, warn
 
 INDEX_SECONDS = 15.0
-NO_INDEX = "no pip, uv or npm is set up here, so `setup` can install nothing: install python3-pip"
+NO_INDEX = "pip, uv and npm are not installed here, so `setup` can install nothing. Install python3-pip"
 
 
 async def check_own_indexes(home: AgentHome, clock: Clock) -> list[Check]:
@@ -31,7 +31,7 @@ async def check_own_indexes(home: AgentHome, clock: Clock) -> list[Check]:
 async def check_indexes(outside: Outside, pages: Mapping[str, str]) -> list[Check]:
     """`pages` has one of each tool's index."""
     if not pages:
-        return [warn("indexes", "there is no package index for `setup`", NO_INDEX)]
+        return [warn("indexes", "no package index for `setup`", NO_INDEX)]
     return list(await asyncio.gather(*(_check_index(outside, tool, url) for tool, url in pages.items())))
 
 
@@ -49,10 +49,10 @@ async def _check_index(outside: Outside, tool: str, url: str) -> Check:
         if egress.refusal is not None:
             return warn(name, f"`setup` may not use {host}: {egress.refusal.why}", egress.refusal.advice)
     if status in (0, 502, 504):
-        hint = f"check the address that {tool} is set up for, the network and any proxy (HTTPS_PROXY)"
-        return warn(name, f"`setup` does not reach {host}: {why}", hint)
+        hint = f"Check the index address in {tool}'s configuration, the network and any proxy (HTTPS_PROXY)"
+        return warn(name, f"`setup` cannot reach {host}: {why}", hint)
     if status >= 400:
-        return warn(name, f"{host} answers {status} to jobs", f"is it {tool}'s index, and open without a password?")
+        return warn(name, f"{host} answers {status} to jobs", f"Check that it is {tool}'s index and needs no password")
     return Check(name, True, f"`setup` reaches {host}")
 
 

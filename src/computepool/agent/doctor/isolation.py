@@ -17,20 +17,20 @@ _FORBIDDEN = (
     (
         "kernel/apparmor_restrict_unprivileged_userns",
         "1",
-        "AppArmor keeps ordinary programs from user namespaces (Ubuntu does so since 23.10)",
-        "allow it to bubblewrap alone: install the profile `bwrap-userns-restrict` (package apparmor-profiles), or for "
-        "every program `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
+        "AppArmor forbids user namespaces to ordinary programs (default since Ubuntu 23.10)",
+        "Allow it for bubblewrap only: install the profile `bwrap-userns-restrict` (package apparmor-profiles). Or for "
+        "every program: `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
     ),
     (
         "kernel/unprivileged_userns_clone",
         "0",
-        "this kernel keeps user namespaces from ordinary users",
+        "this kernel forbids user namespaces to ordinary users",
         "`sudo sysctl -w kernel.unprivileged_userns_clone=1`, and the same line in /etc/sysctl.d/ to keep it",
     ),
     (
         "user/max_user_namespaces",
         "0",
-        "no user namespace may be made here",
+        "this system allows no user namespaces",
         "`sudo sysctl -w user.max_user_namespaces=15000`, and the same line in /etc/sysctl.d/ to keep it",
     ),
 )
@@ -48,7 +48,7 @@ async def check_sandboxes(sandboxes: Sequence[Sandbox]) -> tuple[list[Sandbox], 
             checks.append(Check(name, True, f"proven{': ' + facts if facts else ''}"))
         else:
             problems = "; ".join(result.problems) or "the self-test failed"
-            hint = "the node will not offer this level until the self-test holds"
+            hint = "The node offers this level only after its self-test passes"
             checks.append(Check(name, False, problems, hint))
     return proven, checks
 
@@ -59,15 +59,15 @@ def check_bubblewrap(proven: Sequence[Sandbox]) -> Check:
     missing = how_to_get_bubblewrap()
     if missing is not None:
         if isolated:
-            return warn("bubblewrap", "not there; containers isolate jobs here", missing)
-        message = "without it this machine runs at most its owner's own jobs (own.process in policy.toml)"
+            return warn("bubblewrap", "not installed; containers isolate jobs here", missing)
+        message = "not installed: this machine runs only its owner's own jobs, and only with own.process in policy.toml"
         return Check("bubblewrap", False, message, missing)
     if any(sandbox.level is IsolationLevel.BUBBLEWRAP for sandbox in proven) or os.geteuid() == 0:
         return Check("bubblewrap", True, "installed")
     why, hint = why_no_user_namespaces()
     if not why and in_container():
-        why = "this container may not make namespaces"
-        hint = "start it with the security options of deploy/host/compose.yaml, which says what each is for"
+        why = "this container may not create namespaces"
+        hint = "Start it with the security options of deploy/host/compose.yaml, which explains each one"
     if not why:
         return Check("bubblewrap", True, "installed")
     return warn("bubblewrap", f"installed, but {why}", hint) if isolated else Check("bubblewrap", False, why, hint)
@@ -95,8 +95,8 @@ def check_limits(sandboxes: Sequence[Sandbox]) -> Check:
         return Check(
             "limits",
             False,
-            "memory is kept by a watchdog, because no control group can be had: the node says `soft limits`",
-            "start the agent where it may make some: as a service (`computepool agent install`), or with `systemd-run "
-            "--user --scope -p Delegate=yes computepool agent start`, or as root",
+            "a watchdog limits memory, because no control group is available: the node shows `soft limits`",
+            "Start the agent with the right to create control groups: as a service (`computepool agent install`), "
+            "with `systemd-run --user --scope -p Delegate=yes computepool agent start`, or as root",
         )
-    return Check("limits", True, "kept by the kernel")
+    return Check("limits", True, "enforced by the kernel")

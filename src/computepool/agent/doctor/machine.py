@@ -42,13 +42,13 @@ def check_machine(home: AgentHome, hardware: Hardware) -> Iterator[Check]:
     folder = existing(home.root)
     free = shutil.disk_usage(folder).free
     enough = hardware.disk_bytes > 0
-    hint = "" if enough else f"free some space: {about_bytes(DISK_FLOOR_BYTES)} always stay with the owner"
+    hint = "" if enough else f"Free some space: the agent always leaves {about_bytes(DISK_FLOOR_BYTES)} free"
     yield Check("disk", enough, f"{about_bytes(free)} free, {about_bytes(hardware.disk_bytes)} offered", hint)
     flags = os.statvfs(folder).f_flag
     if flags & os.ST_RDONLY:
-        yield Check("disk mount", False, f"{folder} is on a disk that is mounted read-only", "use another --home")
+        yield Check("disk mount", False, f"{folder} is on a disk that is mounted read-only", "Use another --home")
     elif flags & getattr(os, "ST_NOEXEC", 0):
-        hint = "remount it without noexec, or use a --home on another disk"
+        hint = "Remount it without noexec, or use a --home on another disk"
         yield Check("disk mount", False, f"{folder} is mounted noexec: jobs could not run their own programs", hint)
 
 
@@ -57,8 +57,8 @@ def check_system() -> Iterator[Check]:
     if sys.platform == "darwin":
         yield warn(
             "macOS",
-            "there is no sandbox for strangers' jobs on macOS itself: this Mac runs only its owner's",
-            "share it through a Linux virtual machine, such as Docker Desktop, Colima or UTM",
+            "macOS has no sandbox for strangers' jobs: this Mac runs only its owner's jobs",
+            "Run the agent in a Linux virtual machine, such as Docker Desktop, Colima or UTM",
         )
     elif "WSL_DISTRO_NAME" in os.environ or "microsoft" in platform.release().lower():
         yield from _check_wsl()
@@ -66,15 +66,17 @@ def check_system() -> Iterator[Check]:
 
 def _check_wsl() -> Iterator[Check]:
     if "wsl2" not in platform.release().lower() and not Path("/dev/dxg").exists():
-        hint = "`wsl --set-version DISTRIBUTION 2` in PowerShell: WSL 1 has no Linux kernel to isolate jobs with"
+        hint = "Run `wsl --set-version DISTRIBUTION 2` in PowerShell: WSL 1 has no Linux kernel to isolate jobs with"
         yield Check("WSL", False, "this may be WSL 1", hint)
         return
     if shutil.which("schtasks.exe") is None:
-        hint = "turn interop on in /etc/wsl.conf, so that `computepool agent install` can make a logon task"
+        hint = "Turn interop on in /etc/wsl.conf, so that `computepool agent install` can create a logon task"
         yield warn("WSL", "Windows programs are not reachable from here", hint)
         return
     hint = "computepool agent install"
-    yield warn("WSL", "Windows ends this distribution when nobody has a session in it; a logon task keeps it", hint)
+    yield warn(
+        "WSL", "Windows stops this distribution when no session is open in it; a logon task keeps it running", hint
+    )
 
 
 async def check_gpus_inside(proven: Sequence[Sandbox], hardware: Hardware) -> list[Check]:
@@ -86,8 +88,8 @@ async def check_gpus_inside(proven: Sequence[Sandbox], hardware: Hardware) -> li
         for gpu in hardware.gpus:
             name = f"GPU in {sandbox.level}"
             problem = await _look_inside(sandbox, gpu.id, hardware.gpu_devices.get(gpu.id, ()))
-            hint = "the driver's files must be where containers see them: nvidia-container-toolkit, or for AMD /dev/kfd"
-            shown = f"{gpu.name} is not usable in there: {problem}" if problem else f"{gpu.name} is visible"
+            hint = "Make the driver visible to containers: install nvidia-container-toolkit, or for AMD pass /dev/kfd"
+            shown = f"{gpu.name} cannot be used inside: {problem}" if problem else f"{gpu.name} is visible"
             checks.append(Check(name, not problem, shown, hint if problem else ""))
     return checks
 

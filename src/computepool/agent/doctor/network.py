@@ -26,7 +26,7 @@ from .model import Check, warn
 
 SKEW_LIMIT_SECONDS = 120.0
 HUB_SECONDS = 10.0
-PROXY_HINT = "check the address, the network and any proxy (HTTPS_PROXY); jobs that run go on meanwhile"
+PROXY_HINT = "Check the address, the network and any proxy (HTTPS_PROXY). Running jobs continue meanwhile"
 
 
 async def check_network(home: AgentHome, clock: Clock) -> list[Check]:
@@ -36,8 +36,10 @@ async def check_network(home: AgentHome, clock: Clock) -> list[Check]:
     proxy = proxy_for(url)
     checks = []
     if is_exposed(url):
-        hint = "run the join line of the pool's https:// address: this machine stays the node that it is"
-        checks.append(warn("encryption", "none: plain HTTP to another machine, which everybody on the way reads", hint))
+        hint = "Run the join command of the pool's https:// address: this machine stays the same node"
+        checks.append(
+            warn("encryption", "none: plain HTTP to another machine, which the networks between can read", hint)
+        )
     if proxy is not None:
         checks.append(proxy)
     else:
@@ -60,7 +62,7 @@ async def check_network(home: AgentHome, clock: Clock) -> list[Check]:
     skew = _skew(response.headers.get("Date"), clock.now())
     if skew is not None:
         ok = abs(skew) <= SKEW_LIMIT_SECONDS
-        hint = "" if ok else "turn on time synchronisation (`timedatectl set-ntp true`); the agent uses the hub's time"
+        hint = "" if ok else "Turn on time synchronisation (`timedatectl set-ntp true`). The agent uses the hub's time"
         checks.append(Check("clock", ok, f"{skew:+.0f} s against the hub", hint))
     return [*checks, *_check_versions(told), await _check_websocket(url, node.tls)]
 
@@ -78,7 +80,7 @@ def proxy_for(url: str) -> Check | None:
     if not proxy or proxy_bypass(parts.hostname or ""):
         return None
     shown = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    return Check("proxy", True, f"through {shown.hostname}:{shown.port or 80}, as the environment says")
+    return Check("proxy", True, f"through {shown.hostname}:{shown.port or 80}, from the environment variables")
 
 
 async def _check_connection(host: str, port: int, tls: ssl.SSLContext | None) -> list[Check]:
@@ -88,7 +90,7 @@ async def _check_connection(host: str, port: int, tls: ssl.SSLContext | None) ->
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, TimeoutError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "no answer in time"
-        hint = f"{PROXY_HINT}. `getent hosts {host}` asks the same; see /etc/resolv.conf"
+        hint = f"{PROXY_HINT}. Test it with `getent hosts {host}`; see /etc/resolv.conf"
         return [Check("name", False, f"the name {host} is not found ({why})", hint)]
     name = Check("name", True, f"{host} is {', '.join(sorted({str(one[4][0]) for one in found}))}")
     try:
@@ -98,28 +100,30 @@ async def _check_connection(host: str, port: int, tls: ssl.SSLContext | None) ->
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
     except PinMismatch as mismatch:
-        hint = f"{COMPARE_KEYS}, run the join line that is printed there; if not, somebody else answers in its place"
+        hint = (
+            f"{COMPARE_KEYS}, run the join command that is printed there. If not, another server answers in its place"
+        )
         return [name, Check("connection", False, f"its key is not the pinned one: {mismatch}", hint)]
     except ssl.SSLCertVerificationError as error:
-        hint = "is the clock right, and is there a proxy that opens TLS? Its authority goes into SSL_CERT_FILE"
+        hint = "Check the clock. If a proxy inspects TLS, put its CA into SSL_CERT_FILE"
         return [name, Check("connection", False, f"its certificate is not trusted ({error.verify_message})", hint)]
     except (OSError, TimeoutError) as error:
         why = getattr(error, "strerror", None) or str(error) or "no answer in time"
-        return [name, Check("connection", False, f"port {port} is not reached ({why})", PROXY_HINT)]
+        return [name, Check("connection", False, f"port {port} cannot be reached ({why})", PROXY_HINT)]
     return [name, Check("connection", True, f"port {port} is open{', with TLS' if tls is not None else ''}")]
 
 
 def _check_versions(told: Mapping[str, Any]) -> list[Check]:
     own, least = agent_version(), str(told.get("agent_minimum") or "")
     if not least:
-        return [Check("version", True, f"agent {own}; the hub names no least version")]
+        return [Check("version", True, f"agent {own}; the hub requires no minimum")]
     mine, needed = read_version(own), read_version(least)
     if mine is None or needed is None:
-        return [warn("version", f"agent {own}, the hub wants {least}: these cannot be compared")]
+        return [warn("version", f"agent {own}, the hub requires {least}: these cannot be compared")]
     if mine < needed:
-        hint = "update ComputePool and restart the agent; until then it gets no strangers' work"
+        hint = "Update ComputePool and restart the agent. Until then it gets no strangers' jobs"
         return [Check("version", False, f"agent {own} is older than the hub's minimum {least}", hint)]
-    return [Check("version", True, f"agent {own}, the hub wants at least {least}")]
+    return [Check("version", True, f"agent {own}; the hub's minimum is {least}")]
 
 
 async def _check_websocket(url: str, tls: ssl.SSLContext | None) -> Check:
@@ -127,7 +131,7 @@ async def _check_websocket(url: str, tls: ssl.SSLContext | None) -> Check:
     try:
         link = await open_websocket(url, agent_version(), tls)
     except LinkUnavailable as error:
-        hint = "nothing has to be done: the agent asks by long poll. A proxy that lets WebSockets through is quicker"
+        hint = "No action needed: the agent uses long polling. A proxy that allows WebSockets has less overhead"
         return warn("websocket", f"not possible here ({error})", hint)
     await link.close()
     return Check("websocket", True, "possible")
