@@ -85,7 +85,7 @@ def test_renter_and_host_can_follow_one_jobs_credits_from_grant_to_cash_out(pool
     assert micros(host, "cashing_out") == 0
     shown = host.cli("wallet", "cash-outs", "--json").expect(0).json["items"][0]
     assert (shown["state"], shown["micros"]) == ("paid", 10_000_000)
-    steps = [f"Your cash-out of 10 credits (10.00 INR) was {step}." for step in ("asked for", "approved", "paid")]
+    steps = [f"Your cash-out of 10 credits (10.00 INR) was {step}." for step in ("requested", "approved", "paid")]
     pool.until(lambda: mailed(server, steps[-1]) or None, "the last mail arrives")
     assert [mailed(server, step) for step in steps] == [1, 1, 1]
     shown = pool.cli("admin", "mail").expect(0)

@@ -106,7 +106,7 @@ def test_number_that_another_checkpoint_has_is_refused(hub_url):
     async def story(pool):
         agent, work = await running(pool)
         await save(pool, agent, work, 1, step=b"one")
-        assert "not newer than 1" in (await save(pool, agent, work, 1, step=b"another")).problem
+        assert "not newer than the stored checkpoint 1" in (await save(pool, agent, work, 1, step=b"another")).problem
         assert (await save(pool, agent, work, 1, step=b"one")).problem is None
 
     play(hub_url, story)

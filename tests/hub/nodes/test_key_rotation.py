@@ -78,7 +78,7 @@ async def old_key_is_refused_everywhere(pool: Pool) -> None:
     refused = await agent.try_to_connect(key=old)
     assert isinstance(refused, Goodbye)
     assert (refused.code, refused.retry) == ("key_ended", False)
-    assert "join it as a node of its own" in refused.message
+    assert "join it as a new node" in refused.message
     token = service.new_join_token()
     await pool.db.run(
         service.create_join_token, "join_x", ALICE, token, 1, timedelta(hours=1), pool.clock.now(), actor=ALICE

@@ -310,7 +310,7 @@ def test_replicas_where_there_can_be_only_one_owner_are_refused(sqlite_hub, wher
     async def story(pool):
         answered = await pool.call("POST", "jobs", {"run": "true", **TWICE, "where": where})
         assert answered.status_code == 422
-        assert "different owners" in answered.text
+        assert "several owners" in answered.text
 
     play(sqlite_hub, story)
 
