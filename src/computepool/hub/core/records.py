@@ -1,8 +1,8 @@
 """The outbox and audit records of a transaction.
 
 A service calls `record` where it changes something. The rows are collected on the session and written by the database
-layer just before the commit, in two statements however many there are and however many functions share the commit;
-after it the events go to the bus, and those with a number to the event streams (`hub/live`).
+layer just before the commit, with one statement for each table (for each thousand rows) however many functions share
+the commit; after it the events go to the bus, and those with a number to the event streams (`hub/live`).
 """
 
 import math
