@@ -9,6 +9,7 @@ from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import gpu
 from support.scripted_agent import add_agent, measure
 
+from computepool.hub.accounts.handles import give_handle
 from computepool.hub.accounts.public_names import read_public_name
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.errors import Invalid
@@ -32,6 +33,7 @@ async def answer(pool, path, user=None, status=200):
 def add_users(session, now):
     for user_id in (BOB, CAROL):
         session.add(User(id=user_id, email=f"{user_id}@test", name=user_id, role="user", created_at=now))
+        give_handle(session, user_id, now)
 
 
 async def run_for(pool, agent, seconds, *, renter=ALICE, ok=True, **spec):
