@@ -161,7 +161,7 @@ def test_an_output_that_changed_before_it_was_stored_is_granted_anew(hub):
         hub.store.put(active.part_key(0), b"second")
         assert await hub.outputs.complete(A, [ref("a", b"first")]) == "not uploaded whole: a"
         assert await hub.outputs.complete(A, [ref("a", b"second")]) is None
-        with pytest.raises(OutputsRefused, match="stored already"):
+        with pytest.raises(OutputsRefused, match="already stored with different content"):
             await hub.outputs.grant(A, ALICE, [file("a", b"third")])
 
     asyncio.run(story())
