@@ -250,7 +250,7 @@ def test_every_variable_that_the_code_and_the_docs_name_is_known():
     known = {f"COMPUTEPOOL_{name.upper()}" for name in Settings.model_fields} | OTHERS | NOT_YET
     places = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "dev"]
     for place in places:
-        named = set(re.findall(r"COMPUTEPOOL_[A-Z_]*[A-Z]\b", place.read_text()))
+        named = set(re.findall(r"\bCOMPUTEPOOL_[A-Z_]*[A-Z]\b", place.read_text()))
         assert named <= known, (place, named - known)
 
 
