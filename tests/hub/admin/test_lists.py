@@ -193,6 +193,7 @@ SORTED_BY_NATURE = {
     "jobs/{job_id}/timeline": "the oldest first",
     "jobs/{job_id}/shares": "at most 20",
     "nodes/{node_id}/reliability": "the newest first",
+    "teams/{team}/members": "who came first at the top",
     "wallet/entries": "the ledger's order",
 }
 """Lists without an `order`, and why."""
