@@ -62,15 +62,15 @@ def create_team(handle: str, name: str | None, as_json: bool) -> None:
 def list_members(name: str, as_json: bool) -> None:
     """List the members of a team."""
     with open_pool() as pool:
-        document = pool.call("GET", f"{_place(name)}/members")
+        items = _members(pool, name)
     if as_json:
-        print_json(document)
+        print_json({"items": items, "next": None})
         return
     from computepool.cli.display import print_table
 
     rows = [
         (item["handle"], item["name"], item["role"], "service account" if item["service"] else item["email"] or "")
-        for item in document["items"]
+        for item in items
     ]
     print_table(("handle", "name", "role", "address"), rows)
 
@@ -168,9 +168,20 @@ def _place(name: str) -> str:
     return f"/teams/{quote(name, safe='')}"
 
 
+def _members(pool: Any, name: str) -> list[dict[str, Any]]:
+    """All of them, page by page."""
+    items: list[dict[str, Any]] = []
+    after = ""
+    while True:
+        page = pool.call("GET", f"{_place(name)}/members{after}")
+        items += page["items"]
+        if page["next"] is None:
+            return items
+        after = f"?cursor={quote(page['next'], safe='')}"
+
+
 def _member(pool: Any, name: str, member: str) -> dict[str, Any]:
-    items: list[dict[str, Any]] = pool.call("GET", f"{_place(name)}/members")["items"]
-    found = [item for item in items if member in (item["user_id"], item["handle"], item["email"])]
+    found = [item for item in _members(pool, name) if member in (item["user_id"], item["handle"], item["email"])]
     if not found:
         raise CliError(f"{name} has no member {member!r}.", f"computepool team members {name} shows them.")
     return found[0]
