@@ -30,6 +30,8 @@ WORKS = """
     agent resume; admin mail; admin users; admin users role OWNER admin; node ban machine
     admin storage; admin storage show OWNER; admin storage limit OWNER --size 5GB; admin storage reconcile
     share create JOB; share list JOB; share revoke JOB share_1; public-name
+    team create my-lab; team list; team members my-lab; team invite my-lab ada@example.org; team join cpi_1
+    team service-account my-lab ci; team role my-lab OWNER owner; team remove my-lab user_1; team leave my-lab
     artifacts list; artifacts rm artifact_1 -y; prune --older-than 30d -y; rm JOB -y
 """
 IS_OFF = """
@@ -46,7 +48,7 @@ IS_OFF = """
     admin vouchers withdraw voucher_1; admin withdraw OWNER 5 --note yes; admin write-off OWNER --note yes
 """
 ELSEWHERE = """
-    up; simulate; hub admin; hub backup; hub doctor; hub keys announce; hub keys list; hub keys rotate
+    up; simulate; completion; hub admin; hub backup; hub doctor; hub keys announce; hub keys list; hub keys rotate
     hub keys rotate-secret; hub migrate; hub restore; hub serve; join
     agent benchmark; agent doctor; agent drain; agent install; agent logs; agent policy; agent rotate-key; agent start
     agent stop

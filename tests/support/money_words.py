@@ -6,9 +6,12 @@ from typing import Any
 
 _WORD = re.compile(
     r"(?<![a-z0-9])(budget|ceiling|costs?|credits?|currency|debt|earn(ed|ings)?|fees?|ledger|micros|money|paid|pay"
-    r"|payments?|priced?|prices|refunds?|spend(ing)?|spent|spot|wallet)(?![a-z0-9])",
+    r"|payments?|priced?|prices|refunds?|spend(ing)?|spent|spot|wallet)"
+    r"(?![a-z0-9]|:(?:payout|read|write)\b)",
     re.IGNORECASE,
 )
+"""Not in the name of a scope, such as `wallet:read`: whoever looks at a token sees all that it may do, because money
+can come back."""
 NO_MONEY = "works without money"
 
 
