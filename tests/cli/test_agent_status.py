@@ -289,7 +289,7 @@ def test_keys_pause_resume_and_drain_a_real_agent(live, tmp_path):
         screen_shown.type(b"r")
         live.until("online")
         screen_shown.type(b"?")
-        screen_shown.wait_for(b"take the machine back at once")
+        screen_shown.wait_for(b"suspend jobs at once")
         screen_shown.type(b"\x1b[A")  # an arrow key is no wish
         screen_shown.type(b"d")
         live.until("draining")
