@@ -49,7 +49,7 @@ def test_files_of_other_systems_run_as_they_are(pool, tmp_path):
     done = pool.cli("run", "project/task.dstack.yml", "-y", cwd=folder)  # its paths are relative to the file
     assert done.code == 1, done
     assert done.text.split() == ["main", "notes", "three", "stops", "here"]
-    assert "`ports` of dstack is ignored: nobody can connect to a job yet." in done.err
+    assert "`ports` of dstack is ignored: jobs accept no connections yet." in done.err
     assert "with internet" in done.err
 
     (folder / "project" / "sky.yaml").write_text(SKYPILOT)

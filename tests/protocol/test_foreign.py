@@ -183,8 +183,8 @@ REFUSED = [
     (System.DSTACK, "env: ['A=${{ secrets.a }}']", "env.A", "stored secrets"),
     (System.DSTACK, "volumes: ['/nfs:/data']", "volumes[0]", "miss their data"),
     (System.DSTACK, "volumes: [{name: v, path: /data}]", "volumes[0]", "miss their data"),
-    (System.DSTACK, "resources: {gpu: 'v5litepod-8'}", "resources.gpu", "is no GPU"),
-    (System.DSTACK, "resources: {gpu: 'tt-galaxy-wh:32'}", "resources.gpu", "is no GPU"),
+    (System.DSTACK, "resources: {gpu: 'v5litepod-8'}", "resources.gpu", "is not a GPU"),
+    (System.DSTACK, "resources: {gpu: 'tt-galaxy-wh:32'}", "resources.gpu", "is not a GPU"),
     (System.DSTACK, "resources: {cpu: 'arm:8'}", "resources.cpu", "architecture"),
     (System.DSTACK, "repos: ['git@github.com:a/b.git']", "repos", "SSH key"),
     (System.DSTACK, "python: three", "python", "version of Python"),
@@ -204,7 +204,7 @@ REFUSED = [
     (System.SKYPILOT, "config: {kubernetes: {pod_config: {spec: {containers: [{volumeMounts: [{name: a}]}]}}}}",
      "config", "mounts volumes"),
     (System.SKYPILOT, "config: {kubernetes: {enable_docker: true}}", "config", "cannot start containers"),
-    (System.SKYPILOT, "resources: {accelerators: tpu-v6e-8}", "resources.accelerators", "is no GPU"),
+    (System.SKYPILOT, "resources: {accelerators: tpu-v6e-8}", "resources.accelerators", "is not a GPU"),
     (System.SKYPILOT, "resources: {accelerators: 'T4:0.5'}", "resources.accelerators", "GPUs are given whole"),
     (System.SKYPILOT, "resources: {instance_type: p3.8xlarge}", "resources.instance_type", "`accelerators`"),
     (System.SKYPILOT, "resources: {image_id: ami-0868a20f5a3bf9702}", "resources.image_id", "container image"),
@@ -288,7 +288,7 @@ def test_skypilot_file_becomes_a_job():
     foreign = read_foreign(data)
     assert foreign is not None
     assert [(part.source, part.place) for part in foreign.local] == [("~/examples", ".")]
-    assert "nobody can connect" in notes(data)["resources.ports"]
+    assert "jobs accept no connections" in notes(data)["resources.ports"]
     assert JobSpec.from_wire(spec.to_wire()) == spec
 
 

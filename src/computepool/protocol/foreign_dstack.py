@@ -286,7 +286,7 @@ KEYS: Mapping[str, ForeignKey] = {
              _volumes),
         read("docker", "Refused if true: jobs cannot start containers", _docker),
         read("registry_auth", "Refused: images that need a password are not supported yet", _registry_auth),
-        dropped("ports", "nobody can connect to a job yet"),
+        dropped("ports", "jobs accept no connections yet"),
         dropped("user", "every job runs as the user `job`, never as root"),
         dropped("home_dir", "the job's home is its own folder"),
         dropped("single_branch", "the repository is sent or cloned as it is"),

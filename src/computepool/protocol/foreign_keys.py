@@ -271,12 +271,12 @@ _ACCELERATOR = re.compile(
 
 
 def is_accelerator(choice: str) -> bool:
-    """TPUs, Inferentia and others that are no GPUs."""
+    """TPUs, Inferentia and others that are not GPUs."""
     return any(_ACCELERATOR.fullmatch(part.strip()) for part in choice.split(":")[:2])
 
 
 def refuse_accelerator(translation: Translation, name: str, value: object, choice: str) -> None:
-    message = f"{choice} is no GPU, and the pool's nodes have GPUs only"
+    message = f"{choice} is not a GPU, and the pool's nodes have GPUs only"
     translation.refuse(name, value, message, "name a GPU with enough memory, such as A100, H100 or 24GB..")
 
 

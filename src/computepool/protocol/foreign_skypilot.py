@@ -281,7 +281,7 @@ KEYS: Mapping[str, ForeignKey] = {
         dropped("resources.cloud", _CLOUD),
         dropped("resources.region", _CLOUD),
         dropped("resources.zone", _CLOUD),
-        dropped("resources.ports", "nobody can connect to a job yet"),
+        dropped("resources.ports", "jobs accept no connections yet"),
         dropped("resources.disk_tier", "nodes are not chosen by the kind of their disk"),
         dropped("resources.network_tier", "nodes are not chosen by the kind of their network"),
         dropped("resources.local_disk", "nodes are not chosen by the kind of their disk"),

@@ -66,7 +66,7 @@ def test_unknown_gpu_is_refused_everywhere_with_the_nearest_known(sqlite_hub):
         spec = {"run": "true", "resources": {"gpu": "rtx-4900"}}
         (error,) = (await check(pool, json.dumps(spec)))["errors"]
         assert error["field"] == "resources.gpu"
-        assert "rtx-4900 is no GPU" in error["message"]
+        assert "rtx-4900 is not a GPU" in error["message"]
         assert "rtx-4090" in error["hint"]
         assert "computepool offers" in error["hint"]
         for route in ("jobs", "market/quote"):
@@ -76,7 +76,7 @@ def test_unknown_gpu_is_refused_everywhere_with_the_nearest_known(sqlite_hub):
         # One that is known is enough; the other one is named.
         known = {"run": "true", "resources": {"gpu": ["tpu-v4-8", "A100-SXM4-80GB"]}}
         codes = {each["code"]: each["message"] for each in (await check(pool, json.dumps(known)))["warnings"]}
-        assert "tpu-v4-8 is no GPU" in codes["unknown_gpu"]
+        assert "tpu-v4-8 is not a GPU" in codes["unknown_gpu"]
         # Whatever a machine has can be asked for.
         await add_agent(pool, gpus=(gpu(0, "rtx-4900", 24),))
         assert (await pool.call("POST", "jobs", spec)).json()["state"] == "running"

@@ -113,7 +113,7 @@ def _about_gpu_names(spec: JobSpec, cards: Collection[str]) -> list[SpecWarning]
         SpecWarning(
             code="unknown_gpu",
             field="resources.gpu",
-            message=f"{name} is no GPU that this pool knows; the job gets one of the others.",
+            message=f"{name} is not a GPU that this pool knows; the job gets one of the others.",
         )
         for name in unknown
     ]

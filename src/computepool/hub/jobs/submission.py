@@ -100,7 +100,7 @@ def _check_gpu_names(spec: JobSpec, cards: Collection[str]) -> None:
     gpu = spec.resources.gpu
     if gpu is None or len(unknown := unknown_names(gpu, cards)) < len(gpu.choices):
         return
-    message = f"{', '.join(unknown)} {'is no GPU' if len(unknown) == 1 else 'are no GPUs'} that this pool knows"
+    message = f"{', '.join(unknown)} {'is not a GPU' if len(unknown) == 1 else 'are not GPUs'} that this pool knows"
     near = list(dict.fromkeys(name for wanted in unknown for name in nearest_names(wanted, cards)))
     hint = f"The nearest known: {', '.join(near)}. " if near else ""
     hint += "See the GPUs of the pool with `computepool offers`, or ask for memory, such as gpu: 24GB.."
